@@ -4,6 +4,7 @@ In: nothing. Out: the values that `shell` and the reader of calls hand to `path`
 """
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Final, Literal, NamedTuple
 
 Truth = bool | None
@@ -13,17 +14,29 @@ ANYWHERE: Final = None
 """As a `PathRef.base`: the directory cannot be told, it may be any."""
 
 
+class Within(Enum):
+    """The type of `WITHIN` alone."""
+
+    WITHIN = "within"
+
+
+WITHIN: Final = Within.WITHIN
+"""In `PathRef.parts`: a hole that file name expansion fills (`*`, `?`, `[a-z]`, unquoted): a run of characters
+without `/`. The component it stands in is not empty, and `.` or `..` only if its known text begins with a dot."""
+
+
 class PathRef(NamedTuple):
     """One path as a call mentions it.
 
-    `parts`: known text, and `None` for a hole: any run of characters, also none, also with `/`.
+    `parts`: known text, and `None` for a hole: any run of characters, also none, also with `/`;
+    and `WITHIN` for a hole inside one component.
     A path that is wholly known is one part of text. `base`: the directory that a relative path starts at,
     itself relative to the opening process's own: `""` is that directory, `ANYWHERE` is unknown.
     `text` says of a shell word that quoting no longer matters: parts are what the program would get,
     except that a leading unquoted `~` is kept and flagged with `tilde`.
     """
 
-    parts: tuple[str | None, ...]
+    parts: tuple[str | Within | None, ...]
     base: str | None = ""
     tilde: bool | None = None  # None: as in a plain argument, where a leading `~` may be expanded by the tool
 
