@@ -1,0 +1,70 @@
+"""Everything that the Markdown shows is run: the README's tour, the examples' commands, the guide's policies."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from policy_lang.compile import compile_policy
+from policy_lang.diagnostics import Diagnostic
+from policy_lang.source import Source
+
+from .blocks import ROOT, Block, blocks, matches, run_story
+
+EXAMPLES = sorted(
+    p.parent for p in (ROOT / "examples").glob("*/README.md") if p.parent.name not in {"errors", "catalogs"}
+)
+GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+POLICIES = [
+    block for file in GUIDES if file.parent.name != "codes" for block in blocks(file) if block.lang == "zcpolicy"
+]
+PRELUDE = (Path(__file__).parent / "prelude.zcpolicy").read_text(encoding="utf-8")
+STATEMENTS = re.compile(
+    r"(allow|ask|deny|only|autonomy|auto_approve|limit|connect|skills|memory|delegate|approval|runtime|mark|require|on|use)\b"
+)
+
+
+def test_the_readme_runs_as_written(tmp_path: Path) -> None:
+    assert run_story(ROOT / "README.md", tmp_path, skip=r"(git clone|cd|scripts/|pip install)") >= 8
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_an_example_does_what_its_readme_says(folder: Path) -> None:
+    assert run_story(folder / "README.md", ROOT) >= 2
+
+
+def whole(block: Block) -> str:
+    """A block as a policy: whole ones as they are, declarations and statements among the prelude's tools."""
+    if block.text.startswith("zcpolicy 1"):
+        return block.text
+    lines = [line for line in block.text.splitlines() if line.strip() and not line.startswith("#")]
+    if STATEMENTS.match(lines[0]):
+        return f"{PRELUDE}\nagent example {{\n{block.text}}}\n"
+    return f"{PRELUDE}\n{block.text}"
+
+
+def errors(found: tuple[Diagnostic, ...]) -> list[str]:
+    return [f"{d.source.position(d.span.start).line}: {d.code.id} {d.message}" for d in found if d.severity == "error"]
+
+
+@pytest.mark.parametrize("block", POLICIES, ids=lambda block: block.where)
+def test_a_policy_in_the_documentation_compiles(block: Block) -> None:
+    text = whole(block)
+    compiled = compile_policy(Source("text", text), ())
+    assert errors(compiled.diagnostics) == [], text
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = [
+        f"{file.relative_to(ROOT)}: {target}"
+        for file in [*GUIDES, ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *ROOT.glob("examples/**/README.md")]
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8"))
+        if "://" not in target and not (file.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_three_dots_stand_for_any_lines() -> None:
+    assert matches("a\n…\nz", "a\nb\nc\nz\n")
+    assert matches("a …", "a b\n")
+    assert not matches("a\nz", "a\nb\nz\n")
