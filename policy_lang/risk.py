@@ -1,0 +1,54 @@
+"""The risk class of every tool.
+
+In: the catalogue and the `risk` statements. Out: a class per tool id; findings where a lower layer would loosen.
+The order is SPEC 3's: `risk` statements (the highest that fits), the `tool` statement, trusted hints, `high`.
+"""
+
+from policy_lang import ast, codes
+from policy_lang.diagnostics import Diagnostic
+from policy_lang.gather import Gathered, LoadedFile
+from policy_lang.references import Binder
+from policy_lang.tools import Catalogue, ToolInfo
+
+ORDER: tuple[ast.RiskClass, ...] = ("read", "low", "medium", "high")
+
+
+def risk_classes(gathered: Gathered, catalogue: Catalogue, binder: Binder, found: list[Diagnostic]) -> tuple[ast.RiskClass, ...]:
+    """The class of each tool, by id. A `risk` statement of a lower layer counts only where it tightens."""
+    classes: list[ast.RiskClass] = [_own_class(tool, catalogue.trusted) for tool in catalogue.tools]
+    for number, layer in enumerate(gathered.layers):
+        stated: dict[int, ast.RiskClass] = {}
+        for file in layer:
+            for node in file.file.declarations:
+                if isinstance(node, ast.Risk):
+                    ids = binder.bind(node.tools, file)
+                    if number:
+                        _loosening(classes, ids, node, file, found)
+                    for tool in ids:
+                        stated[tool] = max(stated.get(tool, "read"), node.risk, key=ORDER.index)
+        for tool, risk in stated.items():
+            classes[tool] = risk if number == 0 else max(classes[tool], risk, key=ORDER.index)
+    return tuple(classes)
+
+
+def _own_class(tool: ToolInfo, trusted: frozenset[str]) -> ast.RiskClass:
+    if tool.risk is not None:
+        return tool.risk
+    if tool.key[0] is None or tool.key[0] not in trusted:
+        return "high"
+    destructive, read_only = tool.hints.get("destructiveHint"), tool.hints.get("readOnlyHint")
+    if destructive:
+        return "high"
+    if read_only:
+        return "read"
+    return "medium" if destructive is False else "high"
+
+
+def _loosening(
+    classes: list[ast.RiskClass], ids: frozenset[int], node: ast.Risk, file: LoadedFile, found: list[Diagnostic]
+) -> None:
+    above = [classes[tool] for tool in ids if ORDER.index(classes[tool]) > ORDER.index(node.risk)]
+    if above:
+        highest = max(above, key=ORDER.index)
+        message = f"a layer below would lower the class of tools from `{highest}` to `{node.risk}`"
+        found.append(Diagnostic(codes.LOOSENED_BELOW, message, file.source, node.span, help="a lower layer may only raise a class"))
