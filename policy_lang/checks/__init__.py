@@ -1,0 +1,21 @@
+"""Checks of logic and security: one file each, all run over one bound policy.
+
+In: `Bound`. Out: findings with the codes ZC3xxx, ZC4xxx. A check is a function from a `Survey` to findings.
+"""
+
+from collections.abc import Callable, Iterator
+
+from policy_lang.bound import Bound
+from policy_lang.checks import contradiction
+from policy_lang.checks.survey import Survey, survey
+from policy_lang.diagnostics import Diagnostic
+
+Check = Callable[[Survey], Iterator[Diagnostic]]
+
+ALL_CHECKS: tuple[Check, ...] = (contradiction.check,)
+
+
+def run_checks(bound: Bound) -> tuple[Diagnostic, ...]:
+    """The findings of every check, in their order."""
+    surveyed = survey(bound)
+    return tuple(finding for check in ALL_CHECKS for finding in check(surveyed))
