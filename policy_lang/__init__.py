@@ -1,21 +1,34 @@
 """The zcpolicy language: policy text in, a sealed program or diagnostics out.
 
     program = policy_lang.load("team.zcpolicy")      # raises PolicyError, which carries the diagnostics
+
+Importing this loads nothing: the command line passes here before it knows whether it needs the language at all.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from policy_lang.diagnostics import Diagnostic, PolicyError
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from policy_lang.diagnostics import Diagnostic as Diagnostic
+    from policy_lang.diagnostics import PolicyError as PolicyError
     from zcpolicy.program import Program
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in {"Diagnostic", "PolicyError"}:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from policy_lang import diagnostics
+
+        return getattr(diagnostics, name)
+
 
 __all__ = ["Diagnostic", "PolicyError", "check", "load", "loads"]
 
 
-def load(path: str | Path, *, layers: Sequence[str | Path] = ()) -> "Program":
+def load(path: str | Path, *, layers: Sequence[str | Path] = ()) -> Program:
     """Compile a policy file under its layers, highest first.
 
     Raises:
@@ -25,11 +38,11 @@ def load(path: str | Path, *, layers: Sequence[str | Path] = ()) -> "Program":
 
     compiled = compile_policy(path, layers=layers)
     if compiled.program is None:
-        raise PolicyError(compiled.diagnostics)
+        raise _errors(compiled.diagnostics)
     return compiled.program
 
 
-def loads(text: str, *, name: str = "<text>", folder: str | Path = ".") -> "Program":
+def loads(text: str, *, name: str = "<text>", folder: str | Path = ".") -> Program:
     """Compile policy text; relative imports and catalogues start at `folder`.
 
     Raises:
@@ -39,7 +52,7 @@ def loads(text: str, *, name: str = "<text>", folder: str | Path = ".") -> "Prog
 
     compiled = compile_text(text, name=name, folder=folder)
     if compiled.program is None:
-        raise PolicyError(compiled.diagnostics)
+        raise _errors(compiled.diagnostics)
     return compiled.program
 
 
@@ -48,3 +61,9 @@ def check(path: str | Path, *, layers: Sequence[str | Path] = ()) -> tuple[Diagn
     from policy_lang.compile import compile_policy
 
     return compile_policy(path, layers=layers).diagnostics
+
+
+def _errors(found: tuple[Diagnostic, ...]) -> PolicyError:
+    from policy_lang.diagnostics import PolicyError
+
+    return PolicyError(found)
