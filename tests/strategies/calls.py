@@ -1,0 +1,173 @@
+"""Calls, sessions, and stories of several calls, near the literals that the policies use.
+
+Out: values that both the engine and the oracle can be asked about.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.strategies.catalogues import Param, Tool
+from tests.strategies.policies import Sketch
+
+VALUES: Mapping[str, tuple[Any, ...]] = {
+    "string": ("abc", "ABC", "a", "x", "a\nc", "a@x.example", "", "ops", "10.1.2.3", "b", "/w/.env"),
+    "path": ("/w/app/a", "/w/app", "/w/application", "/w/.env", "/w/app/.ENV", ".env", "a/b", "../x", "~/.ssh/id", "/etc/k.pem", "/w/app/../b", ""),
+    "url": ("https://x.example/d", "http://api.x.example/", "https://10.0.0.1/", "https://localhost/", "nonsense", "file:///w/.env", "https://x.example.evil.test/"),
+    "shell": ("ls", "ls -la", "git status -s", "git push", "cat .env", "rm -rf /w/x", "cat $X", "curl https://x.example/d", "cat /w/app/a", "", "echo 'a"),
+    "command": ("dir", "del x", ""),
+    "integer": (1, 2, 3, 0, -1, Decimal("2.0"), 10**30),
+    "number": (2, Decimal("2.5"), Decimal("2.50"), 3, 0, -1, Decimal("0.1")),
+    "boolean": (True, False),
+    "any": (2, "abc", "/w/.env", {"k": "/w/.env"}, ["x"], None, "https://x.example/d"),
+}  # fmt: skip
+
+WRONG: tuple[Any, ...] = (None, "abc", 1, True, [], {}, Decimal("1.5"), ["abc", 1])
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call; `after`: seconds that pass before it."""
+
+    tool: tuple[str | None, str]
+    arguments: Mapping[str, Any]
+    after: int = 0
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the host says of a session."""
+
+    cwd: str | None = None
+    interactive: bool = True
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    server_cwd: Mapping[str, str] = field(default_factory=dict[str, str])
+    supplies_defaults: bool = True
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    labels: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a host takes from one run: tools, by identity, and a level."""
+
+    only: tuple[tuple[str | None, str], ...] | None = None
+    deny: tuple[tuple[str | None, str], ...] = ()
+    ask: tuple[tuple[str | None, str], ...] = ()
+    autonomy: str | None = None
+
+
+@dataclass(frozen=True)
+class Story:
+    """Who acts, for whom, in which session, and what is called one after the other."""
+
+    sketch: Sketch
+    agent: str
+    parents: tuple[str, ...]
+    skills: tuple[str, ...]
+    session: Session
+    narrowing: Limits | None
+    calls: tuple[Call, ...]
+
+    def over(self, sketch: Sketch) -> "Story":
+        """The same story under another policy."""
+        return replace(self, sketch=sketch)
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> Session:
+    """A session with some of its facts absent."""
+    context = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "role": st.sampled_from(("ops", "dev", 7)),
+                "tier": st.sampled_from((1, 2, 3, "2")),
+                "home": st.sampled_from(("/w", "w")),
+            },
+        )
+    )
+    return Session(
+        cwd=draw(st.sampled_from((None, "/w", "/w/app", "/"))),
+        interactive=draw(st.sampled_from((True, True, True, False))),
+        env=draw(st.sampled_from(({}, {"HOME": "/home/u"}, {"HOME": "/w"}))),
+        server_cwd=draw(st.sampled_from(({}, {"hub": "/w", "web": "/srv"}))),
+        supplies_defaults=draw(st.sampled_from((True, True, False))),
+        context=context,
+        labels=frozenset(draw(st.sets(st.sampled_from(("dirty", "private")), max_size=1))),
+    )
+
+
+def values(param: Param) -> st.SearchStrategy[Any]:
+    """A value of the parameter's kind, near the literals of the conditions."""
+    if param.enum:
+        return st.sampled_from((*param.enum, "ABC"))
+    if param.kind.startswith("list<"):
+        return st.lists(st.sampled_from(VALUES[param.kind[5:-1]]), max_size=3)
+    if param.kind == "object":
+        if param.fields:
+            return st.fixed_dictionaries(
+                {"text": st.sampled_from(VALUES["string"])}, optional={"n": st.sampled_from((2, 3))}
+            )
+        return st.fixed_dictionaries(
+            {}, optional={"n": st.sampled_from((2, 3, "2", None)), "text": st.sampled_from(VALUES["string"])}
+        )
+    return st.sampled_from(VALUES[param.kind])
+
+
+@st.composite
+def arguments(draw: st.DrawFn, tool: Tool) -> dict[str, Any]:
+    """Mostly what the schema wants; sometimes an argument is missing, wrong, null or not declared."""
+    made: dict[str, Any] = {}
+    for param in tool.params:
+        how = draw(st.integers(0, 19))
+        if how == 0:
+            made[param.name] = draw(st.sampled_from(WRONG))
+        elif how == 1 or ((param.optional or param.default is not None) and how < 9):
+            continue
+        else:
+            made[param.name] = draw(values(param))
+    if draw(st.integers(0, 9 if tool.open else 39)) == 0:
+        made["other"] = draw(st.sampled_from(VALUES["any"]))
+    return made
+
+
+@st.composite
+def calls(draw: st.DrawFn, sketch: Sketch) -> Call:
+    """A call of a known tool, seldom of another."""
+    tool = draw(st.sampled_from(sketch.shelf.tools))
+    if draw(st.integers(0, 49)) == 0:
+        return Call(
+            draw(
+                st.sampled_from(
+                    ((None, "nothing"), ("hub", "nothing"), (None, "fs_read "), (tool.server, tool.name.upper()))
+                )
+            ),
+            {},
+        )
+    return Call(tool.key, draw(arguments(tool)), draw(st.sampled_from((0, 0, 0, 30, 100, 4000))))
+
+
+@st.composite
+def narrowings(draw: st.DrawFn, sketch: Sketch) -> Limits | None:
+    """Mostly none."""
+    if draw(st.integers(0, 4)):
+        return None
+    some = st.lists(st.sampled_from([tool.key for tool in sketch.shelf.tools]), max_size=2, unique=True).map(tuple)
+    only = draw(st.one_of(st.none(), some))
+    return Limits(only, draw(some), draw(some), draw(st.sampled_from((None, "readonly", "supervised", "full"))))
+
+
+@st.composite
+def stories(draw: st.DrawFn, sketch: st.SearchStrategy[Sketch], most: int = 4) -> Story:
+    """One agent at work under a policy, and what it calls."""
+    policy = draw(sketch)
+    agent = draw(st.sampled_from(policy.agents))
+    delegators = [delegator for delegator, child, _ in policy.delegations if child == agent]
+    parents = (delegators[0],) if bool(delegators) and draw(st.booleans()) else ()
+    skills = ("s0",) if agent in policy.skilled and draw(st.booleans()) else ()
+    made = tuple(draw(st.lists(calls(policy), min_size=1, max_size=most)))
+    return Story(policy, agent, parents, skills, draw(sessions()), draw(narrowings(policy)), made)

@@ -1,0 +1,243 @@
+"""Whole policies: agents, profiles, narrowing agents, ceilings, skills, delegation, over a catalogue.
+
+Out: a `Sketch`, which prints itself as policy text and can be rearranged. Most sketches compile; the caller
+discards the few that do not.
+"""
+
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from tests.strategies.catalogues import Param, Shelf, Tool, shelves
+from tests.strategies.conditions import conditions
+
+HEADER = (
+    "label dirty, private",
+    "context { role: string, tier: integer, home: path }",
+    'let secrets = ["**/.env", "**/*.pem"]',
+    'let roots = ["/w/app", "/srv"]',
+    'let names = ["abc", "x"]',
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """`agent a { … }` and its like. `kind`: agent, narrows, ceiling, skill, profile."""
+
+    kind: str
+    head: str
+    statements: tuple[str, ...]
+
+    def text(self) -> str:
+        """One statement a line."""
+        inner = "".join(f"    {statement}\n" for statement in self.statements)
+        return f"{self.head} {{\n{inner}}}\n"
+
+    def plus(self, statement: str) -> "Block":
+        """The same with one more statement."""
+        return replace(self, statements=(*self.statements, statement))
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A policy in parts. `delegations`: (delegator, child, independent). `skilled`: agents that may load `s0`."""
+
+    shelf: Shelf
+    lines: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    delegations: tuple[tuple[str, str, bool], ...] = ()
+    skilled: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The policy text."""
+        return "zcpolicy 1\n" + "\n".join(self.lines) + "\n" + "".join(block.text() for block in self.blocks)
+
+    def __repr__(self) -> str:
+        files = "".join(f"\n# beside it, {name}: {text}" for name, text in self.shelf.files)
+        return f"<<<\n{self.text()}{files}\n>>>"
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The names of the agents."""
+        return tuple(block.head.split()[1] for block in self.blocks if block.kind in ("agent", "narrows"))
+
+    def swap(self, old: Block, new: Block) -> "Sketch":
+        """The same with one block replaced."""
+        return replace(self, blocks=tuple(new if block is old else block for block in self.blocks))
+
+
+# --- references ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def references(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> tuple[str, Tool]:
+    """A tool set, and one tool in it."""
+    tool = draw(st.sampled_from(usable))
+    wide = ["any", "@some"] + (["*"] if tool.server is None else [f"{tool.server}/*", "*/*", f"*/{tool.name[:3]}*"])
+    items = [draw(st.sampled_from([tool.ref, tool.ref, tool.ref, f"{tool.ref[:-2]}*", *wide]))]
+    if items[0] == "@some":
+        return draw(st.sampled_from(("@some", f"@some, {tool.ref}"))), tool
+    if draw(st.integers(0, 3)) == 0:
+        items.append(draw(st.sampled_from(usable)).ref)
+    covered = {one.key for item in items for one in shelf.matching(item)}
+    removable = [one for one in shelf.tools if one.key in covered and one is not tool]
+    excepted = f" except {draw(st.sampled_from(removable)).ref}" if removable and draw(st.integers(0, 3)) == 0 else ""
+    return ", ".join(items) + excepted, tool
+
+
+# --- statements ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def rules(draw: st.DrawFn, effect: str, shelf: Shelf, usable: tuple[Tool, ...], mark: str = "") -> str:
+    """`allow`, `ask`, `deny`, `auto_approve` or `mark` with its condition."""
+    tools, tool = draw(references(shelf, usable))
+    grants = effect in ("allow", "auto_approve")
+    text = f"{effect} {mark}{tools}"
+    if effect == "allow" and draw(st.integers(0, 6)) == 0:
+        text += " with approval"
+    if draw(st.integers(0, 9)) < 6:
+        text += f" when {draw(conditions(tool, grants))}"
+    if draw(st.integers(0, 9)) < 3:
+        text += f" unless {draw(conditions(tool, not grants))}"
+    if draw(st.integers(0, 9)) == 0:
+        text += ' because "so it is"'
+    if effect == "deny" and draw(st.integers(0, 3)) == 0:
+        text += " unclear ask"
+    return text
+
+
+@st.composite
+def restrictions(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...], limited: bool = True) -> str:
+    """A statement that any body may hold."""
+    kinds = ["deny", "deny", "ask", "only", "autonomy", "mark", "require", "approval"] + (
+        ["limit", "limit"] if limited else []
+    )
+    kind = draw(st.sampled_from(kinds))
+    match kind:
+        case "deny" | "ask":
+            return draw(rules(kind, shelf, usable))
+        case "mark":
+            return draw(rules("mark", shelf, usable, f"{draw(st.sampled_from(('dirty', 'private')))} on "))
+        case "only":
+            return f"only {draw(references(shelf, usable))[0]}"
+        case "autonomy":
+            table = "{ read allow; low ask; medium allow; high deny }"
+            return f"autonomy {draw(st.sampled_from(('readonly', 'supervised', 'supervised', 'full', table)))}"
+        case "limit":
+            return draw(limits(usable))
+        case "require":
+            return draw(requires(usable))
+        case _:
+            return draw(st.sampled_from(('approval { route "ops" }', "approval { remember never }", "approval none")))
+
+
+@st.composite
+def limits(draw: st.DrawFn, usable: tuple[Tool, ...]) -> str:
+    """A limit that one process can count."""
+    tool = draw(st.sampled_from(usable))
+    numbers = [param for param in tool.params if param.kind in ("integer", "number")]
+    texts = [param for param in tool.params if param.kind in ("string", "list<string>", "integer")]
+    window = draw(st.sampled_from(("", " per session", " per hour", " per 90s", " per day")))
+    if bool(numbers) and draw(st.booleans()):
+        return f"limit {draw(st.sampled_from((0, 4, 5.5)))} sum args.{draw(st.sampled_from(numbers)).name} to {tool.ref}{window}"
+    each = f" for each args.{draw(st.sampled_from(texts)).name}" if bool(texts) and draw(st.booleans()) else ""
+    unit = draw(st.sampled_from(("calls", "calls", "calls", "concurrent calls")))
+    return f"limit {draw(st.integers(0, 2))} {unit} to {tool.ref}{'' if unit != 'calls' else window}{each}"
+
+
+@st.composite
+def requires(draw: st.DrawFn, usable: tuple[Tool, ...]) -> str:
+    """`require T before U`."""
+    earlier, later = draw(st.sampled_from(usable)), draw(st.sampled_from(usable))
+    shared = [one.name for one in earlier.params if one.name in {other.name for other in later.params}]
+    text = f"require {earlier.ref} before {later.ref}"
+    if draw(st.booleans()):
+        text += f" within {draw(st.sampled_from(('1m', '1h')))}"
+    return text + (f" same args.{draw(st.sampled_from(shared))}" if bool(shared) and draw(st.booleans()) else "")
+
+
+@st.composite
+def grants(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> str:
+    """A statement for granting bodies alone."""
+    return draw(rules(draw(st.sampled_from(("allow", "allow", "allow", "auto_approve"))), shelf, usable))
+
+
+# --- bodies --------------------------------------------------------------------------------------------
+
+
+@st.composite
+def granting(draw: st.DrawFn, name: str, shelf: Shelf, skilled: bool, profiles: tuple[str, ...]) -> Block:
+    """An agent that grants; it can connect what the catalogue has."""
+    connects = bool(shelf.servers) and draw(st.integers(0, 4)) > 0
+    usable = tuple(tool for tool in shelf.tools if tool.server is None or connects)
+    statements = ["connect all_servers"] if connects else []
+    statements += ["skills s0"] if skilled else []
+    statements += draw(st.lists(grants(shelf, usable), min_size=1, max_size=4))
+    if draw(st.integers(0, 2)) == 0:
+        statements.append("allow any")
+    statements += draw(st.lists(restrictions(shelf, usable), max_size=3))
+    used = draw(st.lists(st.sampled_from(profiles), unique=True, max_size=2)) if profiles else []
+    statements += [f"use {', '.join(used)}"] if used else []
+    return Block("agent", f"agent {name}", tuple(statements))
+
+
+@st.composite
+def restricting(draw: st.DrawFn, kind: str, head: str, shelf: Shelf, size: int = 2) -> Block:
+    """A body that only withholds."""
+    statements = draw(st.lists(restrictions(shelf, shelf.tools, kind != "narrows"), min_size=1, max_size=size))
+    if shelf.servers and kind in ("narrows", "skill") and draw(st.integers(0, 4)) == 0:
+        statements.append(draw(st.sampled_from(("connect none", "connect all_servers"))))
+    return Block(kind, head, tuple(statements))
+
+
+@st.composite
+def profiles(draw: st.DrawFn, shelf: Shelf) -> tuple[Block, ...]:
+    """`p0` may grant, `p1` restricts."""
+    made: list[Block] = []
+    hosts = tuple(tool for tool in shelf.tools if tool.server is None)
+    if draw(st.booleans()):
+        made.append(Block("profile", "profile p0", tuple(draw(st.lists(grants(shelf, hosts), min_size=1, max_size=2)))))
+    if draw(st.booleans()):
+        made.append(draw(restricting("profile", "profile p1", shelf)))
+    return tuple(made)
+
+
+@st.composite
+def sketches(draw: st.DrawFn) -> Sketch:
+    """A policy over a catalogue of its own."""
+    shelf = draw(shelves())
+    lines = [*HEADER, *shelf.lines, f"group some = {', '.join(tool.ref for tool in shelf.tools[:2])}"]
+    if shelf.servers:
+        lines += [
+            f"server {name} {{}}"
+            for name in shelf.servers
+            if not any(f"server {name} " in line for line in shelf.lines)
+        ]
+        lines.append(f"bundle all_servers {{ {'; '.join(f'server {name}' for name in shelf.servers)} }}")
+    blocks = list(draw(profiles(shelf)))
+    used = tuple(block.head.split()[1] for block in blocks)
+    skilled = draw(st.booleans())
+    blocks.append(draw(granting("a0", shelf, skilled, used)))
+    delegations: list[tuple[str, str, bool]] = []
+    if draw(st.booleans()):
+        blocks.append(draw(granting("a1", shelf, False, used)))
+        if draw(st.booleans()):
+            independent = draw(st.booleans())
+            says = ' independent because "it must"' if independent else ""
+            blocks = [block.plus(f"delegate to a1{says}") if block.head == "agent a0" else block for block in blocks]
+            delegations.append(("a0", "a1", independent))
+    if draw(st.booleans()):
+        blocks.append(draw(restricting("narrows", "agent n0 narrows a0", shelf)))
+        if draw(st.booleans()):
+            blocks.append(draw(restricting("narrows", "agent n1 narrows n0", shelf)))
+    if draw(st.integers(0, 2)) == 0:
+        blocks.append(draw(restricting("ceiling", "ceiling", shelf)))
+    if skilled:
+        blocks.append(draw(restricting("skill", "skill s0", shelf)))
+    return Sketch(shelf, tuple(lines), tuple(blocks), tuple(delegations), ("a0",) if skilled else ())
+
+
+def parameters(shelf: Shelf) -> tuple[Param, ...]:
+    """Every parameter of every tool."""
+    return tuple(param for tool in shelf.tools for param in tool.params)
