@@ -1,0 +1,49 @@
+"""`zcpolicy compile POLICY`: write the compiled form, `NAME.zcpc`.
+
+In: a policy file. Out: one file, replaced in one step; status 1 where the policy has errors, and then nothing is written.
+"""
+
+import sys
+from pathlib import Path
+
+import click
+
+from policy_lang.cli.main import CommandError
+from policy_lang.cli.options import existing, format_option, layer_option, policy_argument
+from policy_lang.compile import compile_policy
+from policy_lang.fixes import replace_bytes
+from policy_lang.render import diagnostic_json, render
+from policy_lang.render.as_json import json_text
+from policy_lang.render.colour import wants_colour
+
+
+@click.command("compile", epilog="Example: zcpolicy compile team.zcpolicy -o /etc/agents/team.zcpc")
+@policy_argument
+@layer_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The file to write. [default: NAME.zcpc beside it]"
+)
+@format_option()
+def command(policy: Path, layers: tuple[Path, ...], output: Path | None, style: str) -> int:
+    """Write a policy in its compiled form, which loads without parser and checker."""
+    target = output or policy.with_suffix(".zcpc")
+    if target.suffix == ".zcpolicy":
+        raise CommandError(f"`{target}` is named like a policy, not like a compiled one (`.zcpc`)")
+    made = compile_policy(existing(policy), layers=layers)
+    if style != "json" and made.diagnostics:
+        drawn = render(made.diagnostics, "plain" if style == "plain" else "human", colour=wants_colour(sys.stderr))
+        print(drawn, end="", file=sys.stderr)
+    if made.program is not None:
+        try:
+            replace_bytes(target.resolve(), made.program.dump())
+        except OSError as error:
+            raise CommandError(f"`{target}` cannot be written: {error.strerror or error}") from None
+    if style == "json":
+        found = [diagnostic_json(finding) for finding in made.diagnostics]
+        digest = None if made.program is None else made.program.digest
+        print(
+            json_text({"file": None if digest is None else str(target), "digest": digest, "diagnostics": found}), end=""
+        )
+    elif made.program is not None:
+        print(f"{target} {made.program.digest}")
+    return int(made.program is None)
