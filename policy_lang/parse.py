@@ -1,0 +1,76 @@
+"""Read one policy text: `parse(Source) -> (File, diagnostics)`.
+
+In: any text. Out: what was written, and what is wrong with it by itself. With an error among the diagnostics the file
+holds what could be read, for further reporting only. Nothing here needs another file, a catalogue or a name's meaning.
+"""
+
+from policy_lang import ast, codes
+from policy_lang.diagnostics import Diagnostic, Edit, Fix, in_order
+from policy_lang.source import Source, Span
+from policy_lang.syntax.declarations import Declarations
+from policy_lang.syntax.driver import Driver, Failure
+from policy_lang.syntax.failures import WORD, explain, is_near
+from policy_lang.syntax.layout import Layout, layout
+
+EDITION = 1
+
+
+def parse(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
+    """The file, and findings in order. Total: no text raises; linear in the text."""
+    found = layout(source)
+    make = Declarations(source)
+    driver = Driver(found.flat, make)
+    declarations: tuple[ast.Declaration, ...] = tuple(driver.run())
+    failures = [failure for failure in driver.failures if not _has_trouble(found, failure.statement)]
+    diagnostics = [*found.diagnostics, *make.diagnostics, *(explain(source, found, failure) for failure in failures)]
+    for span in make.surrogates:
+        diagnostics.append(Diagnostic(codes.BAD_ESCAPE, "half a character (a lone surrogate)", source, span))
+    diagnostics.extend(_edition(source, declarations, found, driver.failures))
+    return ast.File(source, declarations, found.comments), in_order(diagnostics)
+
+
+def _has_trouble(found: Layout, statement: Span) -> bool:
+    """Whether the layout already reported an error in the statement: one finding per cause."""
+    return any(statement.start <= place <= statement.end for place in found.troubled)
+
+
+def _edition(
+    source: Source, declarations: tuple[ast.Declaration, ...], found: Layout, failures: list[Failure]
+) -> list[Diagnostic]:
+    """The first statement of every file is `zcpolicy 1`, and no other is."""
+    editions = [one for one in declarations if isinstance(one, ast.Edition)]
+    first_failure = failures[0].statement if failures else None
+    begin = min((*(one.span.start for one in declarations[:1]), *([first_failure.start] if first_failure else [])), default=0)
+    diagnostics: list[Diagnostic] = []
+    if editions and editions[0].span.start == begin:
+        diagnostics.extend(_unknown_edition(source, editions[0]))
+    elif not _begins_with_edition(source, begin):
+        fix = Fix((Edit(source, Span(begin, begin), f"zcpolicy {EDITION}\n"),), safe=True)
+        message = f"the first statement of a file is `zcpolicy {EDITION}`"
+        help_ = f"write `zcpolicy {EDITION}` above it"
+        diagnostics.append(Diagnostic(codes.NO_EDITION, message, source, _first_word(source, begin), (), help_, fix))
+    for one in editions:
+        if one.span.start != begin:
+            message = "the edition stands once, as the first statement"
+            diagnostics.append(Diagnostic(codes.REPEATED_EDITION, message, source, one.span, (), "remove it"))
+    return diagnostics
+
+
+def _unknown_edition(source: Source, edition: ast.Edition) -> list[Diagnostic]:
+    if edition.number.text == str(EDITION):
+        return []
+    message = f"there is no edition `{edition.number.text}` that this version reads"
+    fix = Fix((Edit(source, edition.number.span, str(EDITION)),), safe=False)
+    help_ = f"write `zcpolicy {EDITION}`"
+    return [Diagnostic(codes.UNKNOWN_EDITION, message, source, edition.number.span, (), help_, fix)]
+
+
+def _first_word(source: Source, begin: int) -> Span:
+    found = WORD.match(source.text, begin)
+    return Span(begin, found.end() if found else min(begin + 1, len(source.text)))
+
+
+def _begins_with_edition(source: Source, begin: int) -> bool:
+    """Whether the first statement is an edition that went wrong, which has its own finding."""
+    span = _first_word(source, begin)
+    return is_near(source.text[span.start : span.end], "zcpolicy")

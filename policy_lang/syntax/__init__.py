@@ -1,0 +1,1 @@
+"""From text to the syntax tree, in reading order: layout, tables, driver, tokens and what rules make, failures."""
