@@ -92,7 +92,7 @@ class Binder:
             return
         text, why = better
         fix = Fix((Edit(file.source, ref.span, text),), safe=False)
-        self.found.append(Diagnostic(code, f"`{written}` {kind}", file.source, ref.span, help=f"{why} `{text}`", fix=fix))
+        self.found.append(Diagnostic(code, f"`{written}` {kind}", file.source, ref.span, help=f"{why} `{text}`" + "?" * why.startswith("did"), fix=fix))
 
     def _instead(self, ref: ast.ToolRef) -> Iterator[tuple[str, str]]:
         """What was probably meant, best first: text, and the words before it."""
