@@ -6,8 +6,9 @@ Errors cannot be silenced.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic
@@ -23,26 +24,38 @@ class Suppression:
 
     code: str
     statement: Span
-    comment: Span
 
 
 def unsuppressed(found: Iterable[Diagnostic], gathered: Gathered) -> Iterator[Diagnostic]:
     """The findings without the silenced warnings, then findings about the comments themselves."""
-    silenced: dict[str, list[Suppression]] = {}
     about: list[Diagnostic] = []
+    silenced: dict[tuple[str, str], Covered] = {}
     for loaded in gathered.files:
-        silenced[loaded.source.name] = list(_read(loaded.file, about))
+        for one in sorted(_read(loaded.file, about), key=lambda one: one.statement):
+            silenced.setdefault((loaded.source.name, one.code), Covered()).add(one.statement)
     for finding in found:
-        if finding.severity == "error" or not _is_silenced(finding, silenced.get(finding.source.name, [])):
+        covered = silenced.get((finding.source.name, finding.code.id))
+        if finding.severity == "error" or covered is None or not covered.holds(finding.span):
             yield finding
     yield from about
 
 
-def _is_silenced(finding: Diagnostic, suppressions: list[Suppression]) -> bool:
-    return any(
-        one.code == finding.code.id and one.statement.start <= finding.span.start and finding.span.end <= one.statement.end
-        for one in suppressions
-    )
+@dataclass(slots=True)
+class Covered:
+    """Spans added in ascending order: `ends` holds the furthest end so far, so that a look-up is one bisection."""
+
+    starts: list[int] = field(default_factory=list[int])
+    ends: list[int] = field(default_factory=list[int])
+
+    def add(self, span: Span) -> None:
+        """Add a span that begins no earlier than the last."""
+        self.starts.append(span.start)
+        self.ends.append(max(span.end, self.ends[-1] if self.ends else 0))
+
+    def holds(self, span: Span) -> bool:
+        """Whether one of the spans holds this one."""
+        before = bisect_right(self.starts, span.start)
+        return before > 0 and self.ends[before - 1] >= span.end
 
 
 def _read(file: ast.File, about: list[Diagnostic]) -> Iterator[Suppression]:
@@ -50,18 +63,24 @@ def _read(file: ast.File, about: list[Diagnostic]) -> Iterator[Suppression]:
     if not wanted:
         return
     statements = sorted(_statements(file), key=lambda span: (span.start, -span.end))
+    by_last_line: dict[int, Span] = {}
+    for span in statements:
+        line = file.source.position(span.end).line
+        by_last_line[line] = min(span, by_last_line.get(line, span), key=lambda one: one.end - one.start)
     for comment, match in wanted:
         code = match["code"]
         trouble = _trouble(code)
         if trouble is not None:
-            about.append(Diagnostic(codes.BAD_SUPPRESSION, trouble, file.source, comment.span, help="write `# zcpolicy: allow ZC3102 reason`"))
+            help_text = "write `# zcpolicy: allow ZC3102 reason`"
+            about.append(Diagnostic(codes.BAD_SUPPRESSION, trouble, file.source, comment.span, help=help_text))
             continue
-        statement = _statement_of(comment, statements, file.source)
+        statement = _statement_of(comment, statements, by_last_line, file.source)
         if statement is None:
             message = "this comment stands at no statement"
-            about.append(Diagnostic(codes.BAD_SUPPRESSION, message, file.source, comment.span, help="put it right above one, or behind it"))
+            help_text = "put it right above one, or behind it"
+            about.append(Diagnostic(codes.BAD_SUPPRESSION, message, file.source, comment.span, help=help_text))
         else:
-            yield Suppression(code, statement, comment.span)
+            yield Suppression(code, statement)
 
 
 def _trouble(code: str | None) -> str | None:
@@ -72,13 +91,14 @@ def _trouble(code: str | None) -> str | None:
     return f"`{code}` is an error, and errors cannot be silenced" if codes.ALL[code].severity == "error" else None
 
 
-def _statement_of(comment: ast.Comment, statements: list[Span], source: Source) -> Span | None:
+def _statement_of(
+    comment: ast.Comment, statements: list[Span], by_last_line: dict[int, Span], source: Source
+) -> Span | None:
     """The innermost statement that ends on the comment's line; for a comment alone on its line the next one."""
-    line = source.position(comment.span.start).line
     if not comment.alone:
-        same = [span for span in statements if source.position(span.start).line <= line and source.position(span.end).line == line]
-        return min(same, key=lambda span: span.end - span.start, default=None)
-    return next((span for span in statements if span.start > comment.span.end), None)
+        return by_last_line.get(source.position(comment.span.start).line)
+    after = bisect_right(statements, comment.span.end, key=lambda span: span.start)
+    return statements[after] if after < len(statements) else None
 
 
 def _statements(file: ast.File) -> Iterator[Span]:
