@@ -12,7 +12,6 @@ from zcpolicy.facts import Entry, FactsError, Narrowing, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from zcpolicy.facts import ToolName
@@ -72,7 +71,7 @@ def narrowing_from(text: str | None, program: Program) -> Narrowing | None:
 
 def _object(text: str, option: str, keys: tuple[str, ...]) -> dict[str, Any]:
     try:
-        read = read_json(text)
+        read: Any = read_json(text)
     except Malformed as error:
         raise CommandError(f"{option}: {str(error).replace('the arguments', 'the text')}") from None
     if not _is_object(read):
@@ -115,16 +114,17 @@ def _tool(read: Any, option: str, key: str) -> ToolName:
 
 
 def _texts(read: Any, option: str, key: str) -> list[str]:
-    found = list(_list(read, option, key))
+    found = _list(read, option, key)
     if not all(isinstance(one, str) for one in found):
         raise _wrong(option, key, "a list of strings")
     return found
 
 
-def _list(read: Any, option: str, key: str) -> Iterable[Any]:
+def _list(read: Any, option: str, key: str) -> list[Any]:
     if not _is_list(read):
         raise _wrong(option, key, "a list")
-    return read
+    found: list[Any] = read
+    return found
 
 
 def _wrong(option: str, key: str, wanted: str) -> CommandError:

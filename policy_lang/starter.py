@@ -1,0 +1,158 @@
+"""A starter policy for the tools of one server.
+
+In: its list of tools, what to call the server, where the list lies. Out: policy text that compiles: every tool asks,
+what the server says only reads is a group to look through; a test for one of each.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from policy_lang.catalog.mcp import ToolListing
+from policy_lang.tools import quote, show
+from zcpolicy.program import Schema, Value
+
+MAX_LINE: Final = 100
+"""Columns of a written list."""
+
+_SUSPECTS: Final[dict[str, tuple[str, ...]]] = {
+    "path": ("path", "file", "filename", "filepath", "directory", "folder", "dir", "paths", "files", "filenames"),
+    "url": ("url", "uri", "urls", "uris", "href", "link"),
+    "shell": ("command", "cmd", "shell"),
+}
+
+
+def starter(tools: Sequence[ToolListing], server: str, catalogue: str) -> str:
+    """The text; `catalogue` is the path of the list as it stands in the policy, relative to the policy's folder."""
+    name = show((None, server))
+    reads = [tool for tool in tools if _only_reads(tool)]
+    return "\n".join(_lines(tools, reads, name, server, catalogue)) + "\n"
+
+
+def _lines(
+    tools: Sequence[ToolListing], reads: Sequence[ToolListing], name: str, server: str, catalogue: str
+) -> Iterator[str]:
+    yield "zcpolicy 1"
+    yield ""
+    yield f"# A starter policy for the tools of {name}. Nothing is allowed that no rule allows."
+    yield f"catalog {quote(catalogue)} as {name}"
+    yield f"bundle offered {{ server {name} }}"
+    if reads:
+        yield ""
+        yield "# What the server itself says only reads. Look through the list; what stays here runs without a question."
+        yield from _listed("group reads = ", [show((server, tool.name)) for tool in reads])
+        yield "risk read = @reads"
+    yield from _suspects(tools, server)
+    yield ""
+    yield "agent assistant {"
+    yield "    autonomy supervised          # reading is free, everything else asks"
+    yield "    connect offered"
+    yield f"    allow {name}/*"
+    yield '    # deny  any when some paths glob ["**/.env", "**/*.pem", "**/.ssh/**"] because "secrets are never touched"'
+    yield "    # limit 100 calls per hour"
+    yield "}"
+    yield from _test(tools, reads, server)
+
+
+def _only_reads(tool: ToolListing) -> bool:
+    return tool.hints.get("readOnlyHint", False) and not tool.hints.get("destructiveHint", False)
+
+
+def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
+    """The names after the head, on as many lines as they need."""
+    line = head + names[0]
+    for name in names[1:]:
+        if len(line) + len(name) + 2 > MAX_LINE:
+            yield f"{line},"
+            line = f"    {name}"
+        else:
+            line = f"{line}, {name}"
+    yield line
+
+
+def _suspects(tools: Sequence[ToolListing], server: str) -> Iterator[str]:
+    """Commented `tool` statements for strings whose names look like paths, URLs or commands."""
+    written = [text for tool in tools if (text := _refinement(tool, server))]
+    if written:
+        yield ""
+        yield "# Strings that look like paths, URLs or commands by their names. Say so where it is true,"
+        yield "# and `under`, `glob`, `in_domain` and `runs only` can test them."
+        yield from (f"# {line}" for line in written)
+
+
+def _refinement(tool: ToolListing, server: str) -> str | None:
+    required = tool.schema.get("required", [])
+    parts: list[str] = []
+    for field, schema in tool.schema.get("fields", {}).items():
+        kind = _suspected(field, schema)
+        if kind is not None:
+            parts.append(f"{show((None, field))}{'' if field in required else '?'}: {kind}")
+    return f"tool {show((server, tool.name))}({', '.join(parts)})" if parts else None
+
+
+def _suspected(field: str, schema: Schema) -> str | None:
+    """The kind that the name suggests, for strings and lists of strings that anything may stand in."""
+    word = field.lower().replace("-", "_").rpartition("_")[2]
+    kind = next((kind for kind, words in _SUSPECTS.items() if word in words), None)
+    if kind is None or "default" in schema or schema.get("nullable"):
+        return None
+    if schema["kind"] == "string" and "enum" not in schema:
+        return kind
+    item = schema.get("item")
+    return f"list<{kind}>" if item is not None and item["kind"] == "string" and "enum" not in item else None
+
+
+def _test(tools: Sequence[ToolListing], reads: Sequence[ToolListing], server: str) -> Iterator[str]:
+    others = [tool for tool in tools if tool not in reads]
+    calls = [(tool, answer) for part, answer in ((reads, "allow"), (others, "ask")) for tool in part[:1]]
+    yield ""
+    yield 'test "reading is free, everything else asks" {'
+    yield "    agent assistant"
+    for tool, answer in calls:
+        yield f"    call {show((server, tool.name))}({_arguments(tool.schema)}) => {answer}"
+    yield "}"
+
+
+def _arguments(schema: Schema) -> str:
+    fields = schema.get("fields", {})
+    named = [(name, _sample(fields.get(name, {"kind": "any"}))) for name in schema.get("required", [])]
+    return ", ".join(f"{show((None, name))}: {value}" for name, value in named)
+
+
+def _sample(schema: Schema) -> str:
+    """Some value that the schema accepts, as the language writes it."""
+    options = schema.get("enum")
+    if options:
+        return _written(options[0])
+    match schema["kind"]:
+        case "integer" | "number":
+            return "1"
+        case "boolean":
+            return "true"
+        case "null":
+            return "null"
+        case "list":
+            return "[]"
+        case "object":
+            fields = schema.get("fields", {})
+            parts = [(name, _sample(fields.get(name, {"kind": "any"}))) for name in schema.get("required", [])]
+            return "{" + ", ".join(f"{quote(name)}: {value}" for name, value in parts) + "}"
+        case _:
+            return '"x"'
+
+
+def _written(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quote(value)
+        case {"n": str(number)}:
+            return number
+        case {"list": list(items)}:
+            return f"[{', '.join(_written(item) for item in items)}]"
+        case {"object": dict(members)}:
+            return "{" + ", ".join(f"{quote(name)}: {_written(part)}" for name, part in members.items()) + "}"
+        case _:
+            return "null"
