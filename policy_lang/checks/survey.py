@@ -10,15 +10,10 @@ from typing import NamedTuple
 from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
 from policy_lang.diagnostics import Label
+from policy_lang.lower_settings import LEVELS, STRICTNESS
+from policy_lang.risk import ORDER as CLASSES
 from policy_lang.source import Source, Span
 
-CLASSES: tuple[ast.RiskClass, ...] = ("read", "low", "medium", "high")
-STRICTNESS: dict[ast.Answer, int] = {"deny": 0, "ask": 1, "allow": 2}
-LEVELS: dict[ast.Level, dict[ast.RiskClass, ast.Answer]] = {
-    "readonly": {"read": "allow", "low": "deny", "medium": "deny", "high": "deny"},
-    "supervised": {"read": "allow", "low": "ask", "medium": "ask", "high": "ask"},
-    "full": {"read": "allow", "low": "allow", "medium": "allow", "high": "allow"},
-}
 Cap = dict[ast.RiskClass, ast.Answer]
 
 
@@ -87,7 +82,7 @@ class View:
 
     def cap(self) -> Cap:
         """The strictest answer of all `autonomy` statements, by class."""
-        return {risk: min((at.cap[risk] for at in self.caps), key=STRICTNESS.__getitem__, default="allow") for risk in CLASSES}
+        return {risk: min((at.cap[risk] for at in self.caps), key=STRICTNESS.index, default="allow") for risk in CLASSES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
