@@ -44,6 +44,7 @@ class Bodies:
     scopes: Scopes
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
     used: set[str] = field(default_factory=set[str])
+    _circles: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def build(self, kind: BodyKind, name: str, node: ast.Agent | ast.Ceiling | ast.Skill | ast.Profile, file: LoadedFile) -> BoundBody:
         """A body with its profiles' statements, judged."""
@@ -70,8 +71,7 @@ class Bodies:
                     continue
                 self.used.add(full)
                 if full in trail:
-                    names = " → ".join(f"`{step}`" for step in [*trail[trail.index(full) :], full])
-                    self._add(Diagnostic(codes.PROFILE_CYCLE, f"profiles use each other in a circle: {names}", file.source, name.span))
+                    self._circle(trail[trail.index(full) :], name, file)
                     continue
                 if full in uses:
                     continue
@@ -79,6 +79,13 @@ class Bodies:
                 profile, owner = self.scopes.declared["profile"][full]
                 if isinstance(profile, ast.Profile):
                     yield from self._statements(profile.body, owner, full, [*trail, full], uses)
+
+    def _circle(self, circle: list[str], name: ast.Name, file: LoadedFile) -> None:
+        """One finding for a circle, however many bodies walk into it."""
+        if frozenset(circle) not in self._circles:
+            self._circles.add(frozenset(circle))
+            names = " → ".join(f"`{step}`" for step in [*circle, circle[0]])
+            self._add(Diagnostic(codes.PROFILE_CYCLE, f"profiles use each other in a circle: {names}", file.source, name.span))
 
     def _judge(self, body: BoundBody) -> None:
         if body.kind != "agent":

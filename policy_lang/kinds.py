@@ -4,7 +4,7 @@ In: `tool` statements. Out: schemas, and findings about defaults and parameter n
 """
 
 from policy_lang import ast, codes
-from policy_lang.diagnostics import Diagnostic, Label
+from policy_lang.diagnostics import Diagnostic
 from policy_lang.source import Source
 from policy_lang.values import encode
 from zcpolicy.shapes import Schema, Value
@@ -36,14 +36,7 @@ def declared_schema(node: ast.Tool, source: Source) -> tuple[Schema, tuple[Diagn
     """The schema of a tool's arguments, as its statement says it."""
     found: list[Diagnostic] = []
     fields: dict[str, Schema] = {}
-    first: dict[str, ast.Parameter] = {}
     for parameter in node.parameters:
-        if parameter.name in fields:
-            label = Label(source, first[parameter.name].span, "first declared here")
-            message = f"parameter `{parameter.name}` is declared twice"
-            found.append(Diagnostic(codes.DUPLICATE_NAME, message, source, parameter.span, (label,)))
-            continue
-        first[parameter.name] = parameter
         schema = kind_schema(parameter.kind)
         if parameter.default is not None:
             default = encode(parameter.default)
@@ -53,7 +46,7 @@ def declared_schema(node: ast.Tool, source: Source) -> tuple[Schema, tuple[Diagn
                 message = f"the default of `{parameter.name}` is not of kind `{show_kind(schema)}`"
                 found.append(Diagnostic(codes.WRONG_KIND, message, source, parameter.default.span))
         fields[parameter.name] = schema
-    required = sorted(p.name for p in first.values() if not p.optional and p.default is None)
+    required = sorted({p.name for p in node.parameters if not p.optional and p.default is None})
     return {"kind": "object", "fields": fields, "required": required, "extra": "deny"}, tuple(found)
 
 

@@ -1,0 +1,73 @@
+"""Layers: a lower layer sees the names above, restricts, and never loosens."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.policy_lang.bound_case import bound_of, said
+
+ABOVE = """zcpolicy 1
+tool read() risk read
+tool shell(command: shell) risk high
+server github {}
+tool github/get_me()
+group readers = read
+agent coder { allow @readers, shell }
+"""
+
+FORBIDDEN: dict[str, tuple[str, str, str]] = {
+    "a granting agent": ("agent mine { allow read }", "ZC2114", "agent `mine` grants in a lower layer"),
+    "an agent that exists above": ("agent coder { deny shell }", "ZC2105", "agent `coder` is declared twice"),
+    "a lower class": ("risk low = shell", "ZC2115", "a layer below would lower the class of tools from `high` to `low`"),
+    "trusting hints": ("server github { trust hints }", "ZC2115", "a layer below would trust the hints of server `github`"),
+    "a tool that exists above": ("tool read() risk read", "ZC2105", "tool `read` is declared twice"),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_a_lower_layer_may_not(name: str, tmp_path: Path) -> None:
+    text, code, message = FORBIDDEN[name]
+    files = {"above.zcpolicy": ABOVE, "below.zcpolicy": f"zcpolicy 1\n{text}"}
+    found = said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))
+    assert (code, message) in [(one.code, one.message) for one in found]
+
+
+ALLOWED = {
+    "narrowing an agent of above": "agent mine narrows coder { only @readers }",
+    "a ceiling": "ceiling { deny shell }",
+    "a higher class": "risk high = read",
+    "a tool of its own": "tool mine() risk low\nceiling { deny mine }",
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_a_lower_layer_may(name: str, tmp_path: Path) -> None:
+    files = {"above.zcpolicy": ABOVE, "below.zcpolicy": f"zcpolicy 1\n{ALLOWED[name]}"}
+    assert said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy")) == []
+
+
+def test_granting_agents_need_leave_from_every_layer_above(tmp_path: Path) -> None:
+    files = {
+        "a.zcpolicy": ABOVE,
+        "b.zcpolicy": "zcpolicy 1\nagents allowed",
+        "c.zcpolicy": "zcpolicy 1\nagent mine { allow read }",
+    }
+    refused = said(tmp_path, files, ("a.zcpolicy", "b.zcpolicy", "c.zcpolicy"))
+    assert [one.code for one in refused] == ["ZC2114"]
+    files["a.zcpolicy"] = ABOVE + "agents allowed"
+    assert said(tmp_path, files, ("a.zcpolicy", "b.zcpolicy", "c.zcpolicy")) == []
+
+
+def test_a_raised_class_of_below_counts(tmp_path: Path) -> None:
+    files = {"above.zcpolicy": ABOVE, "below.zcpolicy": "zcpolicy 1\nrisk high = read"}
+    bound, _ = bound_of(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))
+    number = bound.catalogue.find((None, "read"))
+    assert number is not None
+    assert bound.classes[number] == "high"
+
+
+def test_a_policy_beside_a_layer_that_nothing_names(tmp_path: Path) -> None:
+    (tmp_path / "forgotten.zcpolicy").write_text("zcpolicy 1\n", encoding="utf-8")
+    files = {"above.zcpolicy": ABOVE, "below.zcpolicy": "zcpolicy 1\n"}
+    found = said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))
+    assert {one.message for one in found} == {"`forgotten.zcpolicy` lies beside this layer, and nothing names it"}
