@@ -1,0 +1,337 @@
+"""Shell text outside the closed subset, as tree-sitter-bash reads it, checked byte for byte.
+
+In: shell text. Out: a `Reading`: every simple command at any depth, and whether all of the text was understood.
+The parser is known to drop a lone `-` before `<<` and `2>&1`, to end here-documents at lines that are not their
+delimiter, and to show no node for a substitution in some places; so every byte has to lie in a token or a blank,
+tokens of text must hold nothing that a shell would expand, and here-documents are measured again.
+
+INVARIANT: a byte that is not accounted for makes the text unreadable.
+"""
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .shell_continue import joined
+from .shell_lexer import MAX_COMMANDS, MAX_TEXT, Command, Script, Span, Word
+from .shell_words import decode
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Tree
+
+MAX_NODES: Final = 200_000
+"""Nodes of one syntax tree that are looked at; a larger tree is unreadable."""
+MAX_DEPTH: Final = 200
+"""Nesting of substitutions, groups and words; deeper text is unreadable."""
+
+
+class Reading(NamedTuple):
+    """What a text contains. `evaluates`: it has constructs that may run text that stands in quotes elsewhere."""
+
+    commands: tuple[Command, ...]
+    readable: bool
+    evaluates: bool = False
+
+
+UNREADABLE: Final = Reading((), False, True)
+
+WORDS: Final = frozenset(
+    "word string raw_string ansi_c_string translated_string concatenation number simple_expansion expansion "
+    "command_substitution arithmetic_expansion process_substitution brace_expression regex extglob_pattern".split()
+)
+_STRUCTURE: Final = frozenset(
+    "program list pipeline command command_name redirected_statement file_redirect heredoc_redirect herestring_redirect "
+    "heredoc_start heredoc_body heredoc_content heredoc_end negated_command test_command declaration_command "
+    "unset_command variable_assignment variable_assignments if_statement elif_clause else_clause while_statement "
+    "for_statement c_style_for_statement do_group case_statement case_item function_definition compound_statement "
+    "subshell comment file_descriptor variable_name special_variable_name subscript array binary_expression "
+    "unary_expression ternary_expression postfix_expression parenthesized_expression test_operator string_content".split()
+)
+_EVALUATES: Final = frozenset(
+    "arithmetic_expansion test_command declaration_command unset_command variable_assignment subscript for_statement "
+    "c_style_for_statement function_definition expansion ternary_expression postfix_expression".split()
+)
+_AGREED: Final = frozenset(
+    "program list pipeline command command_name word number string string_content raw_string concatenation "
+    "redirected_statement file_redirect file_descriptor heredoc_redirect heredoc_start heredoc_body heredoc_content "
+    "heredoc_end".split()
+)
+_AGREED_TOKENS: Final = frozenset(["&&", "||", "|", ";", "\n", "<<", ">", ">&", "<&", '"'])
+
+
+@lru_cache(maxsize=1)
+def _language() -> "Language":
+    """The grammar, loaded when the first text needs it: the import costs more than reading many texts."""
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def _parse(source: bytes) -> "Tree":
+    import tree_sitter
+
+    return tree_sitter.Parser(_language()).parse(source)
+
+
+def agrees(text: str, script: Script) -> bool:
+    """Whether the parser sees in a text of the closed subset the very commands, words and redirections of the lexer."""
+    root = _parse(text.encode()).root_node
+    if root.has_error:
+        return False
+    spans: list[Span] = []
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        kind = node.type
+        if kind == "command":
+            spans += [
+                Span("name" if child.type == "command_name" else "word", child.start_byte, child.end_byte)
+                for child in node.children
+                if child.type != "file_redirect"
+            ]
+        elif kind == "file_redirect":
+            spans.append(Span("redirect", node.start_byte, node.end_byte))
+        elif kind == "heredoc_end":
+            spans.append(Span("end", node.start_byte, node.end_byte))
+        elif kind not in (_AGREED if node.is_named else _AGREED_TOKENS):
+            return False
+        todo.extend(node.children)
+    spans.sort(key=_place)
+    return tuple(spans) == script.spans
+
+
+def _place(span: Span) -> int:
+    return span.start
+
+
+def read(text: str) -> Reading:
+    """Every simple command of a text at any depth; `readable` is False when part of it was not understood."""
+    if len(text) > MAX_TEXT or _STRANGE.search(text) or _strange_blank(text):
+        return UNREADABLE
+    plain = joined(text)
+    if plain is None:
+        return UNREADABLE
+    source = plain.encode()
+    root = _parse(source).root_node
+    if root.has_error:
+        return UNREADABLE
+    walk = _Walk(source)
+    return walk.run(root)
+
+
+_STRANGE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _strange_blank(text: str) -> bool:
+    """A blank beyond ASCII, which the parser may take for a blank and a shell for a letter."""
+    return not text.isascii() and any(not letter.isascii() and not letter.isprintable() for letter in text)
+
+
+# What a token of text may hold without a shell expanding it.
+_QUIET_WORD = re.compile(rb"(?:[^\\`$<>]|\\.|\$(?![A-Za-z0-9_@*#?$!(\[{'\"-])|[<>](?!\())*+", re.DOTALL)
+_QUIET_STRING = re.compile(rb"(?:[^\\`$]|\\.|\$(?![A-Za-z0-9_@*#?$!(\[{-]))*+", re.DOTALL)
+_BLANK = re.compile(rb"[ \t\n]*+")
+_BEFORE_COMMENT = b" \t\n;&|()"
+_DELIMITER = re.compile(rb"(-?)([A-Za-z0-9_.]+)|(-?)'([A-Za-z0-9_. -]+)'|(-?)\"([A-Za-z0-9_. -]+)\"")
+
+
+class _Walk:
+    """One walk over a tree, in the order of the text. `position`: all bytes before it are accounted for."""
+
+    __slots__ = ("commands", "evaluates", "heredoc_lines", "position", "readable", "source", "stdin")
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.commands: list[Command] = []
+        self.position = 0
+        self.readable = True
+        self.evaluates = False
+        self.stdin: dict[int, str | None] = {}
+        self.heredoc_lines: set[int] = set()
+
+    def run(self, root: "Node") -> Reading:
+        # (node, its words belong to a command that is already collected, its blanks are text, depth)
+        todo: list[tuple[Node, bool, bool, int]] = [(root, False, False, 0)]
+        budget = MAX_NODES
+        while todo and self.readable:
+            node, claimed, literal, depth = todo.pop()
+            budget -= 1
+            if budget < 0 or depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
+                return UNREADABLE
+            children = node.children
+            inside = node.type in {"string", "heredoc_body"}
+            if inside and children:
+                self._gap(node.start_byte, literal)
+                self.position = max(self.position, node.start_byte)
+            if not children:
+                self._leaf(node, literal)
+            claims = self._node(node, claimed, children)
+            deeper = depth + (node.type not in {"list", "pipeline", "redirected_statement"})
+            todo.extend((child, claims, inside, deeper) for child in reversed(children))
+        self._gap(len(self.source), False)
+        if not self.readable:
+            return Reading(tuple(self.commands), False, True)
+        return Reading(tuple(self.commands), True, self.evaluates)
+
+    def _leaf(self, node: "Node", literal: bool) -> None:
+        """Account for the bytes of a token and for those before it."""
+        self._gap(node.start_byte, literal)
+        if node.start_byte < self.position:
+            self.readable = False
+        self.position = node.end_byte
+        if not node.is_named or node.type == "raw_string":
+            self._after_dollar(node, literal)
+            return
+        if node.type == "comment":
+            if node.start_byte and self.source[node.start_byte - 1] not in _BEFORE_COMMENT:
+                self.readable = False
+        elif node.type in {"string_content", "heredoc_content", "heredoc_body"}:
+            quiet = _QUIET_STRING.fullmatch(self.source, node.start_byte, node.end_byte)
+            self.readable = self.readable and (quiet is not None or self._is_quoted_heredoc(node))
+        elif node.type == "ansi_c_string":  # dash ends it at an escaped quote
+            self.readable = self.readable and b"\\" not in self.source[node.start_byte : node.end_byte]
+        elif node.type not in {"heredoc_start", "special_variable_name"}:
+            quiet = _QUIET_WORD.fullmatch(self.source, node.start_byte, node.end_byte)
+            self.readable = self.readable and quiet is not None
+            self._after_dollar(node, literal)
+
+    def _after_dollar(self, node: "Node", literal: bool) -> None:
+        """`$'` and `$"` that the parser split in two."""
+        end = node.end_byte
+        if not literal and self.source[end - 1 : end] == b"$" and self.source[end : end + 1] in {b"'", b'"'}:
+            self.readable = self.source[end - 2 : end] == b"$$" and self.readable
+
+    def _is_quoted_heredoc(self, node: "Node") -> bool:
+        redirect = node.parent
+        while redirect is not None and redirect.type != "heredoc_redirect":
+            redirect = redirect.parent
+        start = None if redirect is None else _child(redirect, "heredoc_start")
+        return start is not None and self.source[start.start_byte : start.start_byte + 1] in {b"'", b'"'}
+
+    def _gap(self, until: int, literal: bool) -> None:
+        """The bytes up to the next token: blanks, or text where text may stand."""
+        if until <= self.position:
+            return
+        shape = _QUIET_STRING if literal else _BLANK
+        if shape.fullmatch(self.source, self.position, until) is None:
+            self.readable = False
+
+    def _node(self, node: "Node", claimed: bool, children: "list[Node]") -> bool:
+        """Collect what a node says; whether its children's words are thereby collected."""
+        kind = node.type
+        if not node.is_named:
+            return claimed
+        self.evaluates = self.evaluates or kind in _EVALUATES
+        if kind in WORDS:
+            if not claimed:
+                self.commands.append(Command((), targets=(decode(node, self.source),)))
+            return kind in {"string", "concatenation"}
+        if kind not in _STRUCTURE:
+            self.readable = False
+        if kind == "command":
+            self._command(node, children)
+        elif kind in {"declaration_command", "unset_command"}:
+            self._declaration(children)
+        elif kind == "test_command":
+            self.commands.append(Command((Word((self._text(children[0]),)), Word((None,), splits=True))))
+        elif kind == "redirected_statement":
+            self._redirected(children)
+        elif kind == "heredoc_redirect":
+            self._heredoc(node)
+        return kind in {"command", "command_name", "declaration_command", "unset_command"}
+
+    def _text(self, node: "Node") -> str:
+        return self.source[node.start_byte : node.end_byte].decode()
+
+    def _command(self, node: "Node", children: "list[Node]") -> None:
+        words: list[Word] = []
+        assigns: list[tuple[str, Word]] = []
+        stdin = self.stdin.get(node.id)
+        for child in children:
+            kind = child.type
+            if kind == "variable_assignment":
+                assigns.append(self._assignment(child))
+            elif kind == "herestring_redirect":
+                stdin = self._herestring(child)
+            elif kind == "command_name":
+                words += [decode(inner, self.source) for inner in child.children]
+            elif kind in WORDS:
+                words.append(decode(child, self.source))
+            elif kind != "file_redirect":
+                # A token such as `==` or `=~` that the parser took for an operator is a word to the shell.
+                words.append(Word((self._text(child),)) if not child.is_named else Word((None,), splits=True))
+        self.commands.append(Command(tuple(words), stdin, (), tuple(assigns)))
+
+    def _assignment(self, node: "Node") -> tuple[str, Word]:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        word = Word(("",)) if value is None else decode(value, self.source)
+        return ("" if name is None else self._text(name)), word
+
+    def _declaration(self, children: "list[Node]") -> None:
+        words: list[Word] = []
+        for child in children:
+            if child.type == "variable_assignment":
+                name, value = self._assignment(child)
+                words.append(Word((f"{name}=", None)) if value.text is None else Word((f"{name}={value.text}",)))
+            elif child.type in WORDS:
+                words.append(decode(child, self.source))
+            else:
+                words.append(Word((self._text(child),)))
+        self.commands.append(Command(tuple(words)))
+
+    def _herestring(self, node: "Node") -> str | None:
+        word = node.children[-1]
+        return decode(word, self.source).text if word.type in WORDS else None
+
+    def _redirected(self, children: "list[Node]") -> None:
+        """Give the here-document to the command that reads it; a group's is left unread."""
+        body = children[0]
+        for child in children[1:]:
+            if child.type == "herestring_redirect":
+                self.stdin[body.id] = self._herestring(child)
+            elif child.type == "heredoc_redirect":
+                start = _child(child, "heredoc_start")
+                content = _child(child, "heredoc_body")
+                known = content is None or not any(inner.type != "heredoc_content" for inner in content.children)
+                self.stdin[body.id] = "" if content is None else self._text(content) if known and start else None
+        # Only the last one counts, and only when it is not mixed with another kind of redirection of descriptor 0.
+        if sum(child.type in {"herestring_redirect", "heredoc_redirect"} for child in children) > 1:
+            self.stdin[body.id] = None
+
+    def _heredoc(self, node: "Node") -> None:
+        """Measure a here-document again: where it starts, that it ends at its delimiter and not before."""
+        start, end = _child(node, "heredoc_start"), _child(node, "heredoc_end")
+        if start is None or end is None:
+            self.readable = False
+            return
+        source = self.source
+        strips = source[node.start_byte : start.start_byte].rstrip().endswith(b"<<-")
+        found = _DELIMITER.fullmatch(source, start.start_byte, start.end_byte)
+        line = source.find(b"\n", start.end_byte) + 1
+        if found is None or not line or line in self.heredoc_lines:
+            self.readable = False
+            return
+        self.heredoc_lines.add(line)
+        delimiter = next(part for part in found.groups()[1::2] if part is not None)
+        self.readable = self.readable and _ends_at(source, line, delimiter, strips) == end.end_byte
+        known = {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "pipeline", "command", "list"}
+        for child in node.children:
+            if child.is_named and child.type not in known:
+                self.readable = False
+
+
+def _ends_at(source: bytes, line: int, delimiter: bytes, strips: bool) -> int:
+    """The end of the first line from `line` on that is exactly the delimiter, or -1."""
+    while line < len(source):
+        after = source.find(b"\n", line)
+        after = len(source) if after < 0 else after
+        content = source[line:after]
+        if (content.lstrip(b"\t") if strips else content) == delimiter:
+            return after
+        line = after + 1
+    return -1
+
+
+def _child(node: "Node", kind: str) -> "Node | None":
+    return next((child for child in node.children if child.type == kind), None)

@@ -1,0 +1,131 @@
+"""Words of a syntax tree: what a program gets after quotes and escapes are folded.
+
+In: a node of tree-sitter-bash. Out: a `Word`: its known text, with a hole where the shell would expand something.
+"""
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from .shell_lexer import Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_NESTED: Final = 50
+"""Nesting of one word; a deeper word is a hole."""
+
+HOLE: Final = Word((None,), splits=True)
+
+_PIECE = re.compile(r"\\(?P<escaped>.)|(?P<pattern>[*?\[{]|!\(|[@+]\()|(?P<plain>(?:[^\\*?\[{!@+]|[!@+](?!\())++)|(?P<end>\\)", re.DOTALL)
+_IN_STRING = re.compile(r"\\([$`\"\\])")
+
+
+def decode(node: "Node", source: bytes) -> Word:
+    """The word that a node stands for."""
+    parts: list[str | None] = []
+    splits = _collect(node, source, parts, 0)
+    raw = source[node.start_byte : node.start_byte + 1]
+    return _word(parts, splits, tilde=raw == b"~")
+
+
+def _word(parts: list[str | None], splits: bool, tilde: bool) -> Word:
+    """Neighbouring texts joined: known, hole, known, …"""
+    joined: list[str | None] = [""]
+    for part in parts:
+        last = joined[-1]
+        if part is None:
+            if last is None:
+                continue
+            joined += [None]
+        elif last is None:
+            joined.append(part)
+        else:
+            joined[-1] = last + part
+    if joined == ["", None]:
+        return Word((None,), splits)
+    if joined[0] == "" and len(joined) > 1:
+        joined = joined[1:]
+    return Word(tuple(joined), splits, tilde)
+
+
+def _collect(node: "Node", source: bytes, parts: list[str | None], depth: int) -> bool:
+    """Append the parts of a node; whether an unquoted expansion is among them."""
+    kind = node.type
+    if depth > MAX_NESTED:
+        parts.append(None)
+        return True
+    if kind in {"word", "number", "test_operator", "variable_name"} and not node.children:
+        return _plain(_text(node, source), parts)
+    if kind == "raw_string":
+        parts.append(_text(node, source)[1:-1])
+        return False
+    if kind == "string":
+        _string(node, source, parts)
+        return False
+    if kind == "concatenation":
+        return _concatenation(node, source, parts, depth)
+    parts.append(None)
+    return True
+
+
+def _concatenation(node: "Node", source: bytes, parts: list[str | None], depth: int) -> bool:
+    children = node.children
+    holes = _bracketed([_text(child, source) if child.type == "word" else "" for child in children])
+    splits = False
+    position = node.start_byte
+    for place, child in enumerate(children):
+        if child.start_byte != position or place in holes:
+            parts.append(None)
+            splits = True
+        if place not in holes:
+            splits = _collect(child, source, parts, depth + 1) or splits
+        position = child.end_byte
+    return splits
+
+
+def _bracketed(texts: list[str]) -> range:
+    """The pieces from the first unquoted bracket or brace to the last: together they are one pattern."""
+    opening = next((place for place, text in enumerate(texts) if any(letter in text for letter in "[{(")), None)
+    if opening is None:
+        return range(0)
+    closing = max((place for place, text in enumerate(texts) if any(letter in text for letter in "]})")), default=0)
+    return range(opening, max(opening, closing) + 1)
+
+
+def _plain(raw: str, parts: list[str | None]) -> bool:
+    """Unquoted text: escapes are folded, a pattern or brace makes a hole up to the end."""
+    for piece in _PIECE.finditer(raw):
+        if piece.lastgroup == "pattern":
+            _pattern(raw, piece.start(), parts)
+            return True
+        parts.append(piece.group(piece.lastgroup or 0))
+    return False
+
+
+_TAIL = re.compile(r"[^*?\[\]{}\\()!@+]*\Z")
+
+
+def _pattern(raw: str, start: int, parts: list[str | None]) -> None:
+    """A hole from the first pattern character to the text behind the last one."""
+    parts.append(None)
+    tail = _TAIL.search(raw, start)
+    if tail is not None:
+        parts.append(tail.group())
+
+
+def _string(node: "Node", source: bytes, parts: list[str | None]) -> None:
+    """Text between double quotes: its expansions are holes that do not split."""
+    position = node.start_byte + 1
+    end = node.end_byte - 1
+    for child in node.children:
+        if child.type in {"string_content", '"'}:
+            continue
+        parts.append(_IN_STRING.sub(r"\1", source[position : child.start_byte].decode()))
+        parts.append(None)
+        position = child.end_byte
+    if position <= end:
+        parts.append(_IN_STRING.sub(r"\1", source[position:end].decode()))
+
+
+def _text(node: "Node", source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode()
