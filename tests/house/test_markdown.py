@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from policy_lang.compile import compile_policy
+from policy_lang.compile import compile_text
 from policy_lang.diagnostics import Diagnostic
-from policy_lang.source import Source
 
 from .blocks import ROOT, Block, blocks, matches, run_story
 
@@ -50,7 +49,7 @@ def errors(found: tuple[Diagnostic, ...]) -> list[str]:
 @pytest.mark.parametrize("block", POLICIES, ids=lambda block: block.where)
 def test_a_policy_in_the_documentation_compiles(block: Block) -> None:
     text = whole(block)
-    compiled = compile_policy(Source("text", text), ())
+    compiled = compile_text(text)
     assert errors(compiled.diagnostics) == [], text
 
 
