@@ -1,7 +1,7 @@
-"""Characters that have no place in a policy, and names that could be taken for others.
+r"""Characters that have no place in a policy, and names that could be taken for others.
 
 In: policy text. Out: diagnostics. Bidirectional and invisible characters are errors everywhere, also in strings and
-comments (an escape such as `\\u200b` is fine); names hold one script, in the normal form that Unicode calls NFKC.
+comments (an escape such as `\u200b` is fine); names hold one script, in the normal form that Unicode calls NFKC.
 """
 
 import re
@@ -21,8 +21,8 @@ MAX_REPORTED: Final = 20
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 _WIDE_NAME = re.compile(r"""(?P<name>[^\W\d][\w\-]*+)|r"[^"\n]*+"|"(?:[^"\\\n]|\\.)*+"|\#[^\n]*+""")
 _INVISIBLE: Final = frozenset(
-    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2028, 0x2029, 0x2800, 0x3164, 0xFFA0]
-    + [*range(0x80, 0xA0), *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2028, 0x2029, 0x2800, 0x3164, 0xFFA0}
+    | {*range(0x80, 0xA0), *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 )
 _TOGETHER: Final = (
     frozenset({"CJK", "HIRAGANA", "KATAKANA"}),
@@ -83,9 +83,7 @@ def _odd_names(source: Source) -> Iterator[Diagnostic]:
             plain = unicodedata.normalize("NFKC", name)
             fix = Fix((Edit(source, Span(*found.span()), plain),), safe=False)
             message = f"`{name}` is another spelling of `{plain}`"
-            yield Diagnostic(
-                codes.MIXED_SCRIPTS, message, source, Span(*found.span()), (), f"write `{plain}`", fix
-            )
+            yield Diagnostic(codes.MIXED_SCRIPTS, message, source, Span(*found.span()), (), f"write `{plain}`", fix)
 
 
 @lru_cache(maxsize=4096)

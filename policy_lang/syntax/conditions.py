@@ -4,12 +4,15 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's sections on tools, conditions and values.
 """
 
+# ruff: noqa: ARG002 -- a method per rule of the grammar, all with the signature that the driver calls
+
 from typing import Any
 
 from policy_lang import ast, codes
 from policy_lang.source import Source, Span
 from policy_lang.syntax.layout import MAX_NESTING
 from policy_lang.syntax.tokens import Parts, Tokens
+
 
 class Conditions(Tokens):
     """Lists and optional parts, tool sets, names, conditions, values."""
@@ -87,9 +90,10 @@ class Conditions(Tokens):
 
     def not_(self, parts: Parts, start: int, end: int) -> ast.Condition:
         made = ast.Not(parts[1], Span(start, end))
-        return made if self.nested(parts[1], made) else parts[1]
+        inner: ast.Condition = parts[1]
+        return made if self.nested(inner, made) else inner
 
-    def nested(self, inner: object, outer: object) -> bool:
+    def nested(self, inner: object, outer: ast.Not | ast.Kind) -> bool:
         """Whether `outer`, made around `inner` without brackets, is within the bound of nesting; else reports it once."""
         depth = self._nested[1] + 1 if inner is self._nested[0] else 1
         self._nested = (outer, depth)
@@ -97,8 +101,8 @@ class Conditions(Tokens):
             return True
         self._nested = (inner, depth)
         if depth == MAX_NESTING + 1:
-            span: Span = getattr(outer, "span")
-            self.report(codes.TOO_DEEP, f"nested deeper than {MAX_NESTING}", Span(span.start, span.start + 1))
+            start = outer.span.start
+            self.report(codes.TOO_DEEP, f"nested deeper than {MAX_NESTING}", Span(start, start + 1))
         return False
 
     def bare(self, parts: Parts, start: int, end: int) -> ast.Bare:

@@ -4,6 +4,8 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's sections on files and tests; with its bases, of the whole grammar.
 """
 
+# ruff: noqa: ARG002 -- a method per rule of the grammar, all with the signature that the driver calls
+
 from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any, Final
@@ -13,9 +15,10 @@ from policy_lang.source import Span
 from policy_lang.syntax.statements import Statements
 from policy_lang.syntax.tokens import Parts
 
-RESERVED_LETS: Final = frozenset(
-    "and or not some every has marked true false null args session tool agent paths urls".split()
-)
+RESERVED_LETS: Final = frozenset({
+    "and", "or", "not", "some", "every", "has", "marked", "true", "false", "null",
+    "args", "session", "tool", "agent", "paths", "urls",
+})  # fmt: skip
 
 Make = Callable[[Parts, int, int], Any]
 MakeToken = Callable[[str, int, int], Any]
@@ -31,7 +34,7 @@ class Declarations(Statements):
 
     def of_terminal(self, name: str) -> MakeToken | None:
         """The method of a terminal that carries text; None where the text itself will do."""
-        make: MakeToken | None = getattr(self, name, None)
+        make: MakeToken | None = getattr(self, f"token_{name.lower()}", None)
         return make
 
     start = Statements.first
@@ -105,7 +108,8 @@ class Declarations(Statements):
 
     def list_kind(self, parts: Parts, start: int, end: int) -> ast.Kind:
         made = ast.Kind("list", parts[2], Span(start, end))
-        return made if self.nested(parts[2], made) else parts[2]  # type: ignore[no-any-return]  # a Kind by the grammar
+        inner: ast.Kind = parts[2]
+        return made if self.nested(inner, made) else inner
 
     bare_key = quoted_key = Statements.first
 

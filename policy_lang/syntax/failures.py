@@ -10,8 +10,9 @@ from typing import Final
 from policy_lang import codes
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.source import Source, Span
-from policy_lang.syntax.driver import RESUMING, Failure, automaton
-from policy_lang.syntax.layout import CONTINUATION_WORDS, STATEMENT_WORDS, Layout
+from policy_lang.syntax.automaton import automaton
+from policy_lang.syntax.driver import Failure
+from policy_lang.syntax.layout import CONTINUATION_WORDS, Layout
 
 MAX_EXPECTATIONS: Final = 3
 MAX_QUOTED: Final = 40
@@ -22,14 +23,10 @@ _FOUND = re.compile(r'[^\W\d][\w*\-]*+(?:/[\w*\-]++)?|"(?:[^"\\\n]|\\.)*+"|-?[\d
 
 _TERMS: Final = {
     "SEP": "the end of the statement", "NAME": "a name", "REF": "a name", "TOOL": "a tool", "GROUP": "a group",
-    "OPERAND": "an argument such as `args.NAME`", "STRING": 'text in quotes', "RAW": 'text in quotes',
+    "OPERAND": "an argument such as `args.NAME`", "STRING": "text in quotes", "RAW": "text in quotes",
     "NUMBER": "a number", "DURATION": "a duration such as `10m`", "CURRENCY": "a currency such as `usd`",
 }  # fmt: skip
 _FIRST_TERMS: Final = ("TOOL", "NAME", "REF", "OPERAND", "NUMBER", "DURATION", "STRING", "CURRENCY")
-_BODY_WORDS: Final = frozenset(
-    "allow ask deny auto_approve mark only autonomy limit connect memory delegate approval runtime require on use skills".split()
-)
-_STEP_WORDS: Final = frozenset({"given", "call", "wait"})
 _CLAUSES: Final = frozenset(CONTINUATION_WORDS) - {"and", "or", "except"}
 _NONE_HELP: Final = {
     "only": "write `only none` to forbid everything",
@@ -60,7 +57,7 @@ def explain(source: Source, found: Layout, failure: Failure) -> Diagnostic:
 class _Explanation:
     def __init__(self, source: Source, found: Layout, failure: Failure) -> None:
         self.source = source
-        machine = automaton()
+        machine = self.machine = automaton()
         self.known = machine.tables
         self.failure = failure
         length = len(source.text)
@@ -80,7 +77,7 @@ class _Explanation:
 
     def _head(self, flat: str) -> str:
         """The first word of the statement."""
-        match = WORD.match(flat, failure.start if (failure := self.failure.statement) else 0)
+        match = WORD.match(flat, self.failure.statement.start)
         return match[0] if match else ""
 
     def diagnostic(self) -> Diagnostic:
@@ -99,7 +96,7 @@ class _Explanation:
     def unknown_statement(self) -> Diagnostic | None:
         if not self.begins or self.word is None:
             return None
-        if self.word in STATEMENT_WORDS and self.word not in self.words:
+        if self.word in self.machine.beginnings("declarations", "statements", "steps") and self.word not in self.words:
             return self.make(codes.MISPLACED_STATEMENT, f"`{self.word}` cannot stand here", self._where())
         wanted = nearest(self.word, self.words)
         if wanted is not None:
@@ -113,9 +110,9 @@ class _Explanation:
 
     def _where(self) -> str:
         word = self.word or ""
-        if word in _BODY_WORDS and word not in {"on"}:
+        if word in self.machine.beginnings("statements"):
             return f"`{word}` stands in a body, such as `agent NAME {{ {word} … }}`"
-        if word in _STEP_WORDS:
+        if word in self.machine.beginnings("steps"):
             return f"`{word}` stands in a `test` block"
         return f"`{word}` stands outside of blocks: is a `}}` missing above?"
 

@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from policy_lang import codes
 from policy_lang.ast import Comment
-from policy_lang.syntax.characters import odd_characters, odd_names
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.source import Source, Span
+from policy_lang.syntax.automaton import automaton
+from policy_lang.syntax.characters import odd_characters, odd_names
 
 MAX_TEXT: Final = 16_000_000
 """Characters in one file."""
@@ -24,15 +25,10 @@ MAX_NESTING: Final = 100
 CONTINUATION_WORDS: Final = ("when", "unless", "unclear", "because", "except", "with", "and", "or")
 """A line that begins with one of them continues the statement above."""
 
-STATEMENT_WORDS: Final = frozenset(
-    "allow ask deny auto_approve mark only autonomy limit connect skills memory delegate approval runtime require on use"
-    " zcpolicy catalog import tool server risk label scope let group bundle context skill profile agent ceiling agents"
-    " test given call wait".split()
-)
-"""The words that statements begin with; a test holds them against the grammar."""
-
 _CONNECTIVES: Final = frozenset({"and", "or", "not"})
-_OPERATORS: Final = _CONNECTIVES | frozenset("in like matches contains under glob in_domain in_net only any".split())
+_OPERATORS: Final = _CONNECTIVES | frozenset({
+    "in", "like", "matches", "contains", "under", "glob", "in_domain", "in_net", "only", "any",
+})  # fmt: skip
 
 # Every event is preceded by what has no meaning here: finished strings and whatever else; `\Z` ends the search.
 _EVENT = re.compile(
@@ -179,7 +175,7 @@ class _Reader:
             if not content.startswith("#"):
                 return
             word = _FIRST_WORD.match(content, 1)
-            if word is not None and word[1] in STATEMENT_WORDS:
+            if word is not None and word[1] in automaton().beginnings("declarations", "statements", "steps"):
                 break
             if word is None or word[1] not in CONTINUATION_WORDS:
                 return
@@ -256,7 +252,9 @@ class _Reader:
         while self.open and self.open[-1].kind != "{" and self.open[-1].start >= line:
             self.pieces[self.open.pop().piece] = " "
         end = start + len(text[start:end].rstrip())
-        self.report(codes.UNFINISHED_STRING, "the string does not end on its line", Span(start, end), 'close it with `"`')
+        self.report(
+            codes.UNFINISHED_STRING, "the string does not end on its line", Span(start, end), 'close it with `"`'
+        )
 
     def too_deep(self, at: int) -> None:
         message = f"nested deeper than {MAX_NESTING}"

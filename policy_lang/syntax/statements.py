@@ -4,6 +4,8 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's section on bodies.
 """
 
+# ruff: noqa: ARG002 -- a method per rule of the grammar, all with the signature that the driver calls
+
 from decimal import Decimal
 from typing import Any, Final
 
@@ -65,7 +67,9 @@ class Statements(Conditions):
         if missing:
             named = ", ".join(f"`{risk}`" for risk in missing)
             message = f"the autonomy table says nothing of {named}"
-            self.report(codes.INCOMPLETE_TABLE, message, Span(start, end), "name all of `read`, `low`, `medium`, `high`")
+            self.report(
+                codes.INCOMPLETE_TABLE, message, Span(start, end), "name all of `read`, `low`, `medium`, `high`"
+            )
         return ast.Autonomy(None, tuple((risk, answer) for risk, answer, _ in parts[2]), Span(start, end))
 
     def once(self, key: str, span: Span, seen: dict[str, Span]) -> None:
@@ -80,17 +84,17 @@ class Statements(Conditions):
 
     def limit_count(self, parts: Parts, start: int, end: int) -> ast.Limit:
         amount = self.whole(self.positive(parts[1]))
-        return ast.Limit(amount, parts[2], None, *parts[3:], Span(start, end))
+        return ast.Limit(amount, parts[2], None, parts[3], parts[4], parts[5], Span(start, end))
 
     def limit_money(self, parts: Parts, start: int, end: int) -> ast.Limit:
-        return ast.Limit(self.money(parts[1], parts[2]), "money", None, *parts[3:], Span(start, end))
+        return ast.Limit(self.money(parts[1], parts[2]), "money", None, parts[3], parts[4], parts[5], Span(start, end))
 
     def limit_time(self, parts: Parts, start: int, end: int) -> ast.Limit:
-        return ast.Limit(parts[1], "time", None, *parts[3:], Span(start, end))
+        return ast.Limit(parts[1], "time", None, parts[3], parts[4], parts[5], Span(start, end))
 
     def limit_sum(self, parts: Parts, start: int, end: int) -> ast.Limit:
         argument = self.of_args(parts[3])
-        return ast.Limit(self.positive(parts[1]), "sum", argument, *parts[4:], Span(start, end))
+        return ast.Limit(self.positive(parts[1]), "sum", argument, parts[4], parts[5], parts[6], Span(start, end))
 
     def of_args(self, operand: ast.Operand) -> ast.Operand:
         if operand.root != "args":
@@ -118,7 +122,9 @@ class Statements(Conditions):
             self.report(codes.BAD_AMOUNT, message, number.span, f"money has at most {MAX_MONEY_PLACES}")
         if currency.text not in CURRENCIES:
             message = f"`{currency.text}` is no currency and no unit"
-            help_ = "write a unit such as `calls`, `tokens`, `time`, or a currency of ISO 4217 in lower case, such as `usd`"
+            help_ = (
+                "write a unit such as `calls`, `tokens`, `time`, or a currency of ISO 4217 in lower case, such as `usd`"
+            )
             self.report(codes.BAD_AMOUNT, message, currency.span, help_)
         return ast.Money(amount, currency.text, f"{number.text} {currency.text}", span)
 
@@ -216,7 +222,8 @@ class Statements(Conditions):
             self.once(key, span, seen)
             items.setdefault(key, value)
         if not items:
-            self.report(codes.EMPTY_LIST, "`approval` says nothing", Span(start, end), "write `approval none` if nobody is asked")
+            help_ = "write `approval none` if nobody is asked"
+            self.report(codes.EMPTY_LIST, "`approval` says nothing", Span(start, end), help_)
         remember, remember_for = items.get("remember", (None, None))
         return ast.Approval(
             False, items.get("route"), items.get("timeout"), items.get("on_no_approver"), remember, remember_for,

@@ -77,7 +77,7 @@ def cache_folder() -> Path:
         return Path(named)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "zcpolicy"
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "zcpolicy"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "zcpolicy"
 
 
 # --- made from the grammar --------------------------------------------------------------------------------
@@ -89,11 +89,12 @@ def build(grammar: str) -> Tables:
     from lark.grammar import Rule as LarkRule
     from lark.lexer import TerminalDef
 
-    made = lark.Lark(grammar, parser="lalr", maybe_placeholders=False)
-    data: Any
-    memo: Any
+    made: Any = lark.Lark(grammar, parser="lalr", maybe_placeholders=False)
+    data: dict[str, Any]
+    memo: dict[int, dict[str, Any]]
     data, memo = made.memo_serialize([TerminalDef, LarkRule])
-    automaton = data["parser"]["parser"]
+    automaton: dict[str, Any] = data["parser"]["parser"]
+    rows: dict[int, dict[int, tuple[int, Any]]] = automaton["states"]
     symbols: dict[int, str] = automaton["tokens"]
     numbers: dict[int, int] = {}
     rules: list[Rule] = []
@@ -101,8 +102,8 @@ def build(grammar: str) -> Tables:
         if item["__type__"] == "Rule":
             numbers[number] = len(rules)
             rules.append(_rule(item))
-    actions = [dict[str, int]() for _ in automaton["states"]]
-    for state, row in automaton["states"].items():
+    actions = [dict[str, int]() for _ in rows]
+    for state, row in rows.items():
         for token, (reduces, target) in row.items():
             actions[state][symbols[token]] = ~numbers[target["@"]] if reduces else target
     terminals = [item for item in memo.values() if item["__type__"] == "TerminalDef"]
@@ -158,7 +159,7 @@ def store(place: Path, key: str, found: Tables) -> None:
         number, beside = tempfile.mkstemp(dir=place.parent, prefix="grammar-", suffix=".part")
         with os.fdopen(number, "w", encoding="utf-8") as file:
             json.dump({"key": key, "digest": _digest(found), "tables": found}, file, separators=(",", ":"))
-        os.replace(beside, place)
+        Path(beside).replace(place)
     except OSError:
         if beside is not None:
             Path(beside).unlink(missing_ok=True)

@@ -51,41 +51,41 @@ class Tokens:
 
     # --- what each terminal makes ---
 
-    def NAME(self, text: str, start: int, end: int) -> ast.Name:
+    def token_name(self, text: str, start: int, end: int) -> ast.Name:
         span = Span(start, end)
         return ast.Name(self.bounded(text, span), span)
 
-    REF = NAME
+    token_ref = token_name
 
-    def STRING(self, text: str, start: int, end: int) -> ast.String:
+    def token_string(self, text: str, start: int, end: int) -> ast.String:
         span = Span(start, end)
         return ast.String(self.unquoted(text, span), False, span)
 
-    def RAW(self, text: str, start: int, end: int) -> ast.String:
+    def token_raw(self, text: str, start: int, end: int) -> ast.String:
         return ast.String(self.bounded(text[2:-1], Span(start, end), MAX_STRING), True, Span(start, end))
 
-    def NUMBER(self, text: str, start: int, end: int) -> ast.Number:
+    def token_number(self, text: str, start: int, end: int) -> ast.Number:
         span = Span(start, end)
         if len(text) > MAX_DIGITS:
             self.report(codes.TOO_LARGE, f"a number has at most {MAX_DIGITS} digits", span)
             return ast.Number(0, "0", span)
         return ast.Number(Decimal(text) if "." in text else int(text), text, span)
 
-    def DURATION(self, text: str, start: int, end: int) -> ast.Duration:
+    def token_duration(self, text: str, start: int, end: int) -> ast.Duration:
         span = Span(start, end)
         if len(text) > MAX_DURATION_DIGITS + 1:
             self.report(codes.TOO_LARGE, f"a duration has at most {MAX_DURATION_DIGITS} digits", span)
             return ast.Duration(0, "0s", span)
         return ast.Duration(int(text[:-1]) * SECONDS[text[-1]], text, span)
 
-    def CURRENCY(self, text: str, start: int, end: int) -> ast.Name:
+    def token_currency(self, text: str, start: int, end: int) -> ast.Name:
         return ast.Name(text, Span(start, end))
 
-    def GROUP(self, text: str, start: int, end: int) -> ast.GroupRef:
+    def token_group(self, text: str, start: int, end: int) -> ast.GroupRef:
         span = Span(start, end)
         return ast.GroupRef(self.bounded(text[1:], span), span)
 
-    def TOOL(self, text: str, start: int, end: int) -> ast.ToolRef:
+    def token_tool(self, text: str, start: int, end: int) -> ast.ToolRef:
         span = Span(start, end)
         if '"' not in text:
             self.bounded(text, span)
@@ -105,7 +105,7 @@ class Tokens:
             self.report(codes.UNEXPECTED, "a name in quotes may not be empty", span)
         return ast.Pattern(text, True)
 
-    def OPERAND(self, text: str, start: int, end: int) -> ast.Operand:
+    def token_operand(self, text: str, start: int, end: int) -> ast.Operand:
         span = Span(start, end)
         self.bounded(text, span)
         if '"' not in text:
@@ -146,7 +146,7 @@ class Tokens:
         for found in _ESCAPE.finditer(text):
             if len(found[1]) == 1 and found[1] not in '"\\/bfnrt':
                 place = Span(at + found.start(), at + found.end())
-                help_ = "escapes are those of JSON; write `\\\\` for a backslash, or a raw string r\"…\""
+                help_ = 'escapes are those of JSON; write `\\\\` for a backslash, or a raw string r"…"'
                 fix = (Span(place.start, place.start), "\\")
                 self.report(codes.BAD_ESCAPE, f"`{found[0]}` is no escape", place, help_, fix=fix)
                 return
