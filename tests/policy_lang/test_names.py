@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from policy_lang import ast
 from tests.policy_lang.bound_case import Said, bound_of, said
 
 TOOLS = """zcpolicy 1
@@ -120,7 +121,7 @@ CASES: dict[str, tuple[str, Said]] = {
     ),
     "profiles in a circle": (
         "profile p { use q }\nprofile q { use p }\nagent a { use p }",
-        Said("ZC2109", "q", "profiles use each other in a circle: `q` → `p` → `q`", ""),
+        Said("ZC2109", "p", "profiles use each other in a circle: `p` → `q` → `p`", ""),
     ),
     "agents that narrow each other": (
         "agent a narrows b {}\nagent b narrows a {}",
@@ -179,7 +180,7 @@ def test_references_mean_sets_of_tools(tmp_path: Path) -> None:
     rules = "\n".join(f"deny {reference}" for reference in references)
     text = f"{TOOLS}group mine = read, github/get_me\nagent a {{\n{rules}\n}}"
     bound, found = bound_of(tmp_path, {"main.zcpolicy": text})
-    sets = [bound.ids(placed.node.tools) for placed in bound.agents["a"].statements if hasattr(placed.node, "tools")]
+    sets = [bound.ids(rule.tools) for rule, _ in bound.agents["a"].every(ast.Rule)]
     shown = [{bound.catalogue.tools[number].shown for number in ids} for ids in sets]
     assert (shown, found) == (list(references.values()), ())
 
