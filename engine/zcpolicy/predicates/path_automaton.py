@@ -124,7 +124,7 @@ class Pattern:
         if not rooted:
             # the directory hardest to match has components that only `*` and `**` match; of every length, up to
             # where longer ones change nothing any more
-            for _ in self.parts:
+            for _ in range(len(self.parts) + 1):
                 starts.append(self._step(starts[-1], lambda part: part.whole))
         return all(self._accepts(states, components) for states in starts)
 

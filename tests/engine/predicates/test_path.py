@@ -1,0 +1,710 @@
+"""Paths: real file systems, an independent model of patterns, and enumerated completions beside the tests."""
+
+import itertools
+import os
+import posixpath
+import time
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zcpolicy.predicates.path import (
+    MAX_PATH_CHARACTERS,
+    check_glob,
+    check_path,
+    check_prefix,
+    glob,
+    paths_equal,
+    protected_hit,
+    same_path,
+    under,
+)
+from zcpolicy.predicates.refs import ANYWHERE, WITHIN, PathRef, Truth, Where, Within
+
+NOWHERE = Where()
+APP = Where(cwd="/w/app")
+SECRETS = ("**/.env", "**/*.pem", "**/.ssh/**")
+
+Parts = tuple[str | Within | None, ...]
+
+
+def ref(*parts: str | Within | None) -> PathRef:
+    return PathRef(parts)
+
+
+def grants(operand: str, text: str, where: Where = NOWHERE) -> Truth:
+    return under((operand,), True)(ref(text), where)
+
+
+def withholds(operand: str, text: str, where: Where = NOWHERE) -> Truth:
+    return under((operand,), False)(ref(text), where)
+
+
+# --- the shared cases ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/w/app/a.txt", True),
+        ("/w/app", True),
+        ("/w/app-secret/f", False),
+        ("/w/app2/f", False),
+        ("/w/app/../other/f", False),
+        ("/w/app/x/../../app/a.txt", True),
+        ("/w/app//a.txt", True),
+        ("//w/app/./a.txt", True),
+        ("/w/vendor/app/src/f", False),
+        ("/w/app/a\0b", None),
+        ("../../../../../../etc/passwd", None),
+    ],
+)
+def test_under_means_by_whole_components(text: str, expected: Truth) -> None:
+    assert grants("/w/app", text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/w/app/.env", True),
+        ("/w/app/.ENV", None),
+        ("/w/app/sub/../.env", True),
+        ("/w/app/k.pem", True),
+        ("/w/app/my.environment.ts", False),
+        ("/w/app/.envrc", False),
+        ("/w/app", False),
+        ("/home/u/.ssh", True),
+        ("/home/u/.ssh/id_rsa", True),
+        ("/home/u/x.ssh/id_rsa", False),
+        ("~/.ssh/id_rsa", True),
+        ("~/a.txt", False),
+        ("cat", False),
+    ],
+)
+def test_a_secret_is_a_secret_in_any_spelling(text: str, expected: Truth) -> None:
+    assert glob(SECRETS, False)(ref(text), NOWHERE) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "granted"),
+    [("a.txt", True), ("../other/a.txt", False), ("~/.ssh/id_rsa", None), ("~/a.txt", None), ("", True), (".", True)],
+)
+def test_relative_paths_start_where_they_are_opened(text: str, granted: Truth) -> None:
+    assert grants("/w/app", text, APP) is granted
+
+
+def test_a_shell_word_starts_where_cd_went() -> None:
+    hits = glob(SECRETS, False)
+    assert hits(PathRef((".env",), base=".."), APP) is True
+    assert hits(PathRef(("status",)), APP) is False
+    assert under(("/w/app",), True)(PathRef(("x",), base=".."), APP) is False
+    assert under(("/etc",), False)(PathRef(("x",), base="/etc"), APP) is True
+
+
+def test_a_home_directory_may_be_any() -> None:
+    assert withholds("/home/u/.ssh", "~/.ssh/id", Where(cwd="/w")) is None
+    assert withholds("/home/u/.ssh", "~/x", Where(cwd="/w")) is None
+    assert withholds("/home/u/.ssh", "a.txt", Where(cwd="/w")) is False
+
+
+def test_a_home_directory_that_the_host_vouches_for() -> None:
+    home = Where(cwd="/w", home="/home/u")
+    asked = under(("/home/u/.ssh",), False)
+    assert asked(PathRef(("~/.ssh/id",), tilde=True), home) is True
+    assert asked(PathRef(("~/x",), tilde=True), home) is False
+    # in a plain argument it may also be a directory of that name
+    assert asked(ref("~/.ssh/id"), home) is None
+    assert under(("/w/~",), False)(ref("~/.ssh/id"), home) is None
+    # quoted in a shell it is one
+    assert under(("/w/~",), False)(PathRef(("~/.ssh/id",), tilde=False), home) is True
+    # another user's home is not told
+    assert asked(PathRef(("~v/.ssh/id",), tilde=True), home) is None
+
+
+# --- what is UNKNOWN -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "~/x",
+        "~u/x",
+        " /w/app/x",
+        "/w/app/x ",
+        "'/w/app/x'",
+        '"/w/app/x',
+        "/w/app/x\n",
+        "/w/app/a\nb",
+        "/w/app/a\x7fb",
+        "/w/app/a\x85b",
+        "/w/app/\u202etxt.exe",
+        "/w/app/x\u00a0",
+        "file:///w/app/x",
+        "/proc/self/cwd/x",
+        "/proc/1/root/w/app/x",
+        "/proc/self/task/7/fd/3",
+        "/w/app/../../proc/self/cwd/../../../w/app/x",
+        "/dev/fd/3",
+        "/dev/stdin",
+        "/w/app/a\0b",
+        "/../w/app/x",
+        "/w/app/" + "x" * MAX_PATH_CHARACTERS,
+    ],
+)
+def test_what_programs_may_read_otherwise_never_grants(text: str) -> None:
+    assert grants("/", text, APP) is None
+
+
+@pytest.mark.parametrize("text", ["/w/app/a\0b", "/../w/app/x", "/w/app/" + "x" * MAX_PATH_CHARACTERS])
+def test_what_no_program_can_open_is_unknown_for_withholding_too(text: str) -> None:
+    assert withholds("/etc", text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" /etc/passwd", None),
+        ("'/etc/passwd'", None),
+        ("/etc ", None),
+        ("/proc/self/root/etc/passwd", None),
+        ("/proc/self/root/x", False),
+        ("/proc/self/status", False),
+    ],
+)
+def test_withholding_reads_what_programs_may_read(text: str, expected: Truth) -> None:
+    assert withholds("/etc", text) is expected
+
+
+def test_path_tests_are_unknown_on_windows() -> None:
+    windows = Where(cwd="/w/app", platform="windows")
+    assert grants("/w/app", "/w/app/x", windows) is None
+    assert withholds("/w/app", "/x", windows) is None
+    assert protected_hit(("/p",))(ref("/x"), windows) is None
+    assert paths_equal(ref("/x"), ref("/x"), windows, True) is None
+
+
+# --- readings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operand", "text", "expected"),
+    [
+        ("/w/app", "/W/App/x", None),
+        ("/W/App", "/w/app/x", None),
+        ("/w/caf\u00e9", "/w/cafe\u0301/x", None),
+        ("/w/cafe\u0301", "/w/caf\u00e9/x", None),
+        ("/w/caf\u00e9", "/w/caf\u00e9/x", True),
+        ("/w/stra\u00dfe", "/w/STRASSE", None),
+        ("/w/app", "/w/a\u200bpp/x", None),
+        ("/w/app", "/w/app/\u2764\ufe0f.txt", True),
+        ("/w/app", "/w/ap", False),
+    ],
+)
+@pytest.mark.parametrize("granting", [True, False])
+def test_letter_case_and_composed_letters(operand: str, text: str, expected: Truth, granting: bool) -> None:
+    assert under((operand,), granting)(ref(text), NOWHERE) is expected
+
+
+def _links(**targets: str) -> Where:
+    """A resolver for links at the top: `a="/b"` makes `/a` a link to `/b`; `..` is collapsed behind it."""
+
+    def resolve(path: str) -> str:
+        first, *rest = path.strip("/").split("/")
+        return posixpath.normpath("/".join([targets.get(first, "/" + first), *rest]))
+
+    return Where(cwd="/w", resolve=resolve)
+
+
+def test_written_against_written_and_resolved_against_resolved() -> None:
+    where = _links(a="/b")
+    # the operand's own link is followed
+    assert grants("/a", "/a/x", where) is True
+    # only one reading
+    assert grants("/b", "/a/x", where) is None
+    assert withholds("/b", "/a/x", where) is None
+    assert withholds("/a", "/b/x", where) is None
+    assert withholds("/c", "/a/x", where) is False
+    assert glob(("/a/*.pem",), False)(ref("/b/k.pem"), where) is None
+    assert glob(("**/b/**",), False)(ref("/a/k"), where) is None
+
+
+def test_what_the_resolver_cannot_tell_is_unknown() -> None:
+    def refuses(_path: str) -> str | None:
+        raise OSError
+
+    for resolve in (refuses, lambda _path: None, lambda _path: "relative"):
+        where = Where(cwd="/w", resolve=resolve)
+        assert grants("/w", "/w/x", where) is None
+        assert withholds("/etc", "/w/x", where) is None
+
+
+def test_links_that_nobody_could_follow_never_grant() -> None:
+    nowhere = Where(resolve=os.path.realpath)
+    assert glob(("**/*.txt",), True)(ref("a.txt"), nowhere) is None
+    assert glob(("**/*.txt",), True)(ref("a.txt"), NOWHERE) is True
+    assert grants("/", "a.txt", nowhere) is True
+
+
+# --- directories that nobody tells -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("patterns", "text", "granting", "withholding"),
+    [
+        # every directory gives the same answer
+        (("**/.env",), ".env", True, True),
+        (("**/.env",), "x", False, False),
+        (("/**",), "x", True, True),
+        (("/a/*",), "b/c/d", False, False),
+        (("**/.ssh/**",), ".ssh/id", True, True),
+        (("**/a/*/c",), "a/b/c", True, True),
+        # some directory would do, and a component points there
+        (("/etc/**",), "etc/x", None, None),
+        (("/etc/*",), "x", None, None),
+        (("/a/b.txt",), "b.txt", None, None),
+        (("/a/b.txt",), "../b.txt", None, None),
+        # some directory would do, but nothing points there
+        (("/etc/**",), "x", None, False),
+        (("**/.ssh/**",), "id", None, False),
+        (("/a",), ".", None, False),
+        # no directory would do
+        (("/a/b",), "a/x", False, False),
+    ],
+)
+def test_an_unknown_directory(patterns: tuple[str, ...], text: str, granting: Truth, withholding: Truth) -> None:
+    assert glob(patterns, True)(ref(text), NOWHERE) is granting
+    assert glob(patterns, False)(ref(text), NOWHERE) is withholding
+
+
+def test_under_below_an_unknown_directory() -> None:
+    assert grants("/", "x") is True
+    assert grants("/w", "x") is None
+    assert withholds("/w", "x") is False
+    assert withholds("/w", "w/x") is None
+    assert withholds("/a/w", "w/../x") is False
+
+
+def test_a_directory_that_the_text_leaves_open_may_be_any() -> None:
+    anywhere = PathRef(("shadow",), base=ANYWHERE)
+    assert under(("/etc",), False)(anywhere, APP) is None
+    assert under(("/etc",), True)(anywhere, APP) is None
+    assert glob(("**/.env",), False)(anywhere, APP) is False
+    assert glob(("**/.env",), False)(PathRef((".env",), base=ANYWHERE), APP) is True
+
+
+# --- partly known words ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ((WITHIN, ".py"), False),
+        ((WITHIN,), None),
+        ((".e", WITHIN), None),
+        (("x", WITHIN), None),  # `x*` may be x.pem
+        (("x", WITHIN, ".py"), False),
+        (("/w/", WITHIN, "/x.py"), None),
+        (("/w/.ssh/", WITHIN), True),
+        (("/w/a", WITHIN, "/.env"), True),
+        ((None,), None),
+        ((None, "/x"), None),
+        ((None, "/.env"), True),
+        ((None, ".pem"), True),
+        ((None, ".py"), None),  # it may lie in .ssh
+        (("/w/", None, "/../.env"), True),
+    ],
+)
+def test_a_partly_known_word(parts: Parts, expected: Truth) -> None:
+    assert glob(SECRETS, False)(PathRef(parts), APP) is expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (("/w/app/", WITHIN, ".py"), True),
+        ((WITHIN, ".py"), True),
+        (("/w/app/", None), None),  # it may hold `..`
+        (("/w/", WITHIN, "/x"), None),
+        (("/w/app/.", WITHIN), None),  # `.*` may be `..`
+        (("/w/app/", WITHIN, "/../x"), True),
+        (("/etc/", WITHIN), False),
+    ],
+)
+def test_a_partly_known_word_stands_for_granting(parts: Parts, expected: Truth) -> None:
+    assert under(("/w/app",), True)(PathRef(parts), APP) is expected
+
+
+# --- comparison ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operands", "text", "expected"),
+    [
+        (("/w/app/a",), "/w//app/./a", True),
+        (("/w/app/x/../a/",), "/w/app/a", True),
+        (("/w/app/a",), "a", True),
+        (("a",), "a", True),
+        (("./b", "a"), "/w/app/a", True),
+        (("/w/app/A",), "a", None),
+        (("/w/app/a",), "/w/app/a/b", False),
+        (("a",), "b", False),
+        (("/",), "/", True),
+    ],
+)
+def test_comparison_of_normal_forms(operands: tuple[str, ...], text: str, expected: Truth) -> None:
+    assert same_path(operands, True)(ref(text), APP) is expected
+
+
+def test_two_arguments_compared() -> None:
+    assert paths_equal(ref("/w/app/a"), ref("a"), APP, True) is True
+    assert paths_equal(ref("a"), ref("./a"), NOWHERE, True) is None
+    assert paths_equal(ref("a"), ref("a"), NOWHERE, True) is True
+    assert paths_equal(ref("a"), ref("b"), NOWHERE, False) is False
+    assert paths_equal(ref("/x/a"), ref("a"), NOWHERE, False) is None
+    assert paths_equal(ref("/a"), ref("x/a"), NOWHERE, False) is False
+    assert paths_equal(ref(None), ref(None), NOWHERE, True) is None
+    assert paths_equal(ref("/b/x"), ref("/a/x"), _links(a="/b"), False) is None
+
+
+# --- protected files -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mention", "expected"),
+    [
+        (ref("/w/team.zcpolicy"), True),
+        (ref("x/../../team.zcpolicy"), True),
+        (ref("/w/TEAM.zcpolicy"), None),
+        (ref("/w/", WITHIN), None),
+        (ref(WITHIN, ".py"), False),
+        (ref(None), None),
+        (ref("/w/team.zcpolicy\0"), None),
+        (ref(" /w/team.zcpolicy"), True),
+        (ref("/w/other"), False),
+        (ref("/w"), False),
+        (ref("/w/ledger/7.db"), True),
+    ],
+)
+def test_protected_files(mention: PathRef, expected: Truth) -> None:
+    assert protected_hit(("/w/team.zcpolicy", "/w/ledger"))(mention, Where(cwd="/w/app")) is expected
+
+
+def test_a_protected_file_below_an_unknown_directory() -> None:
+    hit = protected_hit(("/w/team.zcpolicy",))
+    assert hit(ref("team.zcpolicy"), NOWHERE) is None
+    assert hit(ref("other"), NOWHERE) is False
+
+
+def test_a_link_to_a_protected_file_hits_it(tmp_path: Path) -> None:
+    (tmp_path / "policy").write_text("")
+    (tmp_path / "link").symlink_to("policy")
+    hit = protected_hit((str(tmp_path / "policy"),))
+    where = Where(cwd=str(tmp_path), resolve=os.path.realpath)
+    assert hit(ref("link"), where) is True
+    assert hit(ref("other"), where) is False
+
+
+# --- operands --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("/a", None),
+        ("/a/../b/", None),
+        ("a", "`a` does not start with `/`"),
+        ("~/a", "`~/a` does not start with `/`"),
+        ("**/a", "`**/a` does not start with `/`"),
+        ("/a/*", "`under` takes a directory, not a pattern: use `glob` for `/a/*`"),
+        ("/..", "`..` leads nowhere certain in `/..`"),
+        ("/a\0", "no path holds a NUL"),
+        ("/" + "a" * 5000, "a path is at most 4_096 characters long"),
+    ],
+)
+def test_operands_of_under(text: str, message: str | None) -> None:
+    assert check_prefix(text) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("/a/**/b?c", None),
+        ("**/*.pem", None),
+        ("*.pem", "`*.pem` does not start with `/` or `**/`"),
+        ("/a**/b", "`**` stands for whole components: write it between `/` in `/a**/b`"),
+        ("/a/*/../b", "`..` leads nowhere certain in `/a/*/../b`"),
+        (r"/a/\*", r"a path pattern has no escapes: `\` in `/a/\*`"),
+    ],
+)
+def test_operands_of_glob(text: str, message: str | None) -> None:
+    assert check_glob(text) == message
+
+
+def test_operands_of_comparison() -> None:
+    assert check_path("a/b") is None
+    assert check_path("/a\0") == "no path holds a NUL"
+
+
+# --- the model: patterns on known paths ------------------------------------------------------------------------------
+
+
+def _model_component(pattern: str, text: str) -> bool:
+    if not pattern:
+        return not text
+    if pattern[0] == "*":
+        return any(_model_component(pattern[1:], text[i:]) for i in range(len(text) + 1))
+    return bool(text) and pattern[0] in {"?", text[0]} and _model_component(pattern[1:], text[1:])
+
+
+def _model(pattern: list[str], components: list[str]) -> bool:
+    if not pattern:
+        return not components
+    if pattern[0] == "**":
+        return any(_model(pattern[1:], components[i:]) for i in range(len(components) + 1))
+    return bool(components) and _model_component(pattern[0], components[0]) and _model(pattern[1:], components[1:])
+
+
+def _parts_of(text: str) -> list[str]:
+    return [part for part in text.split("/") if part]
+
+
+names = st.text("ab.", min_size=1, max_size=3).filter(lambda name: name not in {".", ".."})
+pattern_parts = st.one_of(st.just("**"), names, st.text("ab*?", min_size=1, max_size=3).filter(lambda p: "**" not in p))
+patterns = st.builds(
+    lambda head, parts: head + "/".join(parts), st.sampled_from(["/", "**/"]), st.lists(pattern_parts, max_size=4)
+)
+known = st.lists(names, max_size=5).map(lambda parts: "/" + "/".join(parts))
+
+
+@given(st.lists(patterns, min_size=1, max_size=3), known)
+@settings(max_examples=400, deadline=None)
+def test_patterns_against_the_model(written: list[str], path: str) -> None:
+    expected = any(_model(_parts_of(pattern), _parts_of(path)) for pattern in written)
+    assert glob(tuple(written), True)(ref(path), NOWHERE) is expected
+    # the same through the general way
+    assert glob(tuple(written), False)(ref(path + "/."), NOWHERE) is expected
+
+
+@given(st.lists(st.sampled_from(["a", "b", ".", "..", "", "a.b"]), max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_normal_form_against_posixpath(parts: list[str]) -> None:
+    text = "/" + "/".join(parts)
+    depth = list(itertools.accumulate(-1 if p == ".." else p not in {".", ""} for p in parts))
+    expected = None if min(depth, default=0) < 0 else posixpath.normpath(text).replace("//", "/")
+    for operand in ("/a/b", "/a", "/b/a.b", "/"):
+        answer = None if expected is None else (expected + "/").startswith(operand.rstrip("/") + "/")
+        assert grants(operand, text) is answer
+
+
+# --- the model: enumerated completions and directories ---------------------------------------------------------------
+
+RUNS = [
+    *("".join(chars) for size in range(4) for chars in itertools.product("ab/", repeat=size)),
+    *("..", "../..", "../../..", "../../../a", "../../../b/a", "../../../a/b/a", "/../../../b", "a/../../../a"),
+]
+WITHINS = ["".join(chars) for size in range(4) for chars in itertools.product("ab", repeat=size)]
+DIRECTORIES = ["", "/a", "/b", "/ab", "/a/b", "/b/a", "/a/a", "/b/b/a", "/ab/a/b", "/a/b/a/b"]
+
+pieces = st.text("ab/", max_size=3)
+mentions = st.lists(st.one_of(pieces, st.none(), st.just(WITHIN)), min_size=1, max_size=4).filter(
+    lambda parts: sum(not isinstance(p, str) for p in parts) <= 2
+)
+
+
+def _completions(parts: list[str | Within | None]) -> Iterator[str]:
+    choices = [[p] if isinstance(p, str) else RUNS if p is None else ["\1" + name for name in WITHINS] for p in parts]
+    for texts in itertools.product(*choices):
+        text = "".join(texts)
+        # a component in which a file name is expanded is never empty
+        if not any(part and not part.strip("\1") for part in text.split("/")):
+            yield text.replace("\1", "")
+
+
+@given(st.lists(patterns, min_size=1, max_size=2), mentions)
+@settings(max_examples=120, deadline=None)
+def test_holes_against_their_completions(written: list[str], parts: list[str | Within | None]) -> None:
+    where = Where(cwd="/a/b")
+    answer = glob(tuple(written), False)(PathRef(tuple(parts)), where)
+    found: set[bool] = set()
+    for text in _completions(parts):
+        path = posixpath.normpath(posixpath.join("/a/b", text)).replace("//", "/")
+        found.add(any(_model(_parts_of(pattern), _parts_of(path)) for pattern in written))
+        if len(found) == 2:
+            break
+    if answer is not None:
+        # what is certain holds for every completion
+        assert found <= {answer}, (written, parts)
+
+
+plain_parts = st.one_of(st.just("**"), st.text("ab*?", min_size=1, max_size=3).filter(lambda p: "**" not in p))
+plain_patterns = st.lists(plain_parts, max_size=3).map(lambda parts: "/" + "/".join(parts))
+names_with_holes = st.lists(st.one_of(st.text("ab", max_size=2), st.just(WITHIN), st.just("/")), min_size=1, max_size=5)
+
+
+@given(plain_patterns, names_with_holes.filter(lambda parts: parts.count(WITHIN) <= 2))
+@settings(max_examples=150, deadline=None)
+def test_only_what_some_completion_satisfies_is_not_false(pattern: str, parts: list[str | Within | None]) -> None:
+    answer = glob((pattern,), False)(PathRef(("/", *parts)), NOWHERE)
+    some = any(_model(_parts_of(pattern), _parts_of("/" + text)) for text in _completions(parts))
+    assert (answer is not False) == some
+
+
+@given(st.lists(patterns, min_size=1, max_size=2), st.lists(names, min_size=1, max_size=3))
+@settings(max_examples=250, deadline=None)
+def test_unknown_directories_against_many(written: list[str], own: list[str]) -> None:
+    text = "/".join(own)
+    found = {
+        any(_model(_parts_of(pattern), _parts_of(f"{folder}/{text}")) for pattern in written)
+        for folder in (*DIRECTORIES, "/c", "/c/c", "/c/c/c/c/c", "/?/x")
+    }
+    granting = glob(tuple(written), True)(ref(text), NOWHERE)
+    withholding = glob(tuple(written), False)(ref(text), NOWHERE)
+    assert granting is None or found == {granting}
+    assert not (granting is True and withholding is False)
+    if withholding is True:
+        assert found == {True}
+    if found == {True, False}:
+        assert granting is None
+
+
+# --- properties of every text ----------------------------------------------------------------------------------------
+
+texts = st.one_of(
+    st.text(max_size=20),
+    st.text("ab./~ '\t\u0301\u200d\u00c9", max_size=12),
+    st.lists(
+        st.sampled_from(["/", "..", "~", "w", "app", ".env", "proc", "self", "fd", "\u0130", " "]), max_size=8
+    ).map("".join),
+)
+holes = st.one_of(texts, st.none(), st.just(WITHIN))
+refs = st.builds(
+    PathRef,
+    st.lists(holes, min_size=1, max_size=4).map(tuple),
+    st.one_of(st.just(""), st.none(), texts),
+    st.sampled_from([None, True, False]),
+)
+wheres = st.builds(
+    Where,
+    st.sampled_from([None, "/w/app", "/", "relative"]),
+    st.sampled_from([None, "/home/u"]),
+    st.just("posix"),
+    st.sampled_from([None, posixpath.normpath, lambda path: None]),
+)
+operands = st.sampled_from([("/w/app",), ("/",), ("/home/u", "/w"), ("/w/app/.env",)])
+
+
+@given(operands, refs, wheres)
+@settings(max_examples=300, deadline=None)
+def test_what_grants_withholds_as_well(operand: tuple[str, ...], mention: PathRef, where: Where) -> None:
+    for make in (under, glob, same_path):
+        granting, withholding = make(operand, True)(mention, where), make(operand, False)(mention, where)
+        assert not (granting is True and withholding is False), (make, granting, withholding)
+    hit = protected_hit(operand)(mention, where)
+    assert (hit is False) == (under(operand, False)(mention, where) is False)
+
+
+@given(operands, st.lists(texts, min_size=1, max_size=3), wheres, st.data())
+@settings(max_examples=200, deadline=None)
+def test_knowing_less_never_decides(
+    operand: tuple[str, ...], known: list[str], where: Where, data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(known) - 1))
+    less = (*known[:place], None, *known[place + 1 :])
+    for make in (under, glob, same_path):
+        whole = make(operand, False)(PathRef(tuple(known)), where)
+        partly = make(operand, False)(PathRef(less), where)
+        assert partly is None or whole is None or partly == whole
+
+
+# --- real file systems -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A work folder beside a secret one, with links of every kind between them."""
+    root = Path(os.path.realpath(tmp_path))
+    for folder in ("w/a/b", "s/deep", "w/c"):
+        (root / folder).mkdir(parents=True)
+    (root / "s/key").write_text("secret")
+    (root / "s/deep/key").write_text("secret")
+    (root / "w/a/key").write_text("open")
+    for link, target in (
+        ("w/out", "../s"),
+        ("w/a/up", "../.."),
+        ("w/a/b/deep", str(root / "s/deep")),
+        ("w/c/loop", "loop"),
+        ("w/c/key", "../out/key"),
+        ("w/dangling", "../s/new"),
+    ):
+        (root / link).symlink_to(target)
+    return root
+
+
+def _same_file(path: str, secret: Path) -> bool:
+    try:
+        real = os.path.realpath(path)
+    except OSError:
+        return False
+    return real == str(secret) or real.startswith(f"{secret}/")
+
+
+def test_whatever_opens_a_secret_is_not_false(tree: Path) -> None:
+    where = Where(cwd=str(tree / "w"), resolve=os.path.realpath)
+    secret = under((str(tree / "s"),), False)
+    work = under((str(tree / "w"),), True)
+    words = ["a", "b", "c", "out", "up", "deep", "key", "dangling", "loop", "..", "s", "w"]
+    opened = 0
+    for size in (1, 2, 3, 4):
+        for parts in itertools.product(words, repeat=size):
+            text = "/".join(parts)
+            path = os.path.join(tree / "w", text)
+            # programs open the text as it is, or collapse it first
+            if _same_file(path, tree / "s") or _same_file(os.path.normpath(path), tree / "s"):
+                opened += 1
+                assert secret(ref(text), where) is not False, text
+                assert work(ref(text), where) is not True, text
+    assert opened > 100
+
+
+def test_links_and_letter_case_where_the_file_system_has_none(tree: Path) -> None:
+    (tree / "w/caf\u00e9").mkdir()
+    composed, apart = (unicodedata.normalize(form, str(tree / "w/caf\u00e9/x")) for form in ("NFC", "NFD"))
+    where = Where(cwd="/", resolve=os.path.realpath)
+    asked = under((str(tree / "w/caf\u00e9"),), False)
+    assert asked(ref(composed), where) is True
+    assert asked(ref(apart), where) is None
+    assert asked(ref(composed.upper()), where) is None
+
+
+def test_a_link_loop_ends(tree: Path) -> None:
+    where = Where(cwd=str(tree / "w"), resolve=os.path.realpath)
+    assert under((str(tree / "s"),), False)(ref("c/loop/x"), where) is False
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mention",
+    [
+        ref("/" + "a" * 30_000),
+        ref("/a" * 15_000),
+        ref("/a/.." * 6_000),
+        ref(*(("a", WITHIN) * 500)),
+        ref(*(("/a", WITHIN) * 500)),
+        ref(*((None, "/a") * 500)),
+        ref("\u0301" * 30_000),
+        ref("~" * 30_000),
+    ],
+    ids=["one name", "deep", "up and down", "holes in a name", "names with holes", "open holes", "marks", "tildes"],
+)
+def test_long_paths_take_time_that_a_call_may_take(mention: PathRef) -> None:
+    asked = glob(("**/a*a*a*b", "/a/**/a/**/a/**/b", "**/*a*b/**"), False)
+    start = time.perf_counter()
+    asked(mention, APP)
+    asked(mention, NOWHERE)
+    assert time.perf_counter() - start < 2.0
