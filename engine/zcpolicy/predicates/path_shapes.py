@@ -9,6 +9,7 @@ blanks, of `..` behind a link. A hole that may hold `/` may hold `..` as well: w
 import re
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from zcpolicy.predicates.path_automaton import Component
@@ -80,6 +81,7 @@ def shapes(ref: PathRef, where: Where, granting: bool) -> Shapes | None:
         return None
     if sum(map(len, known)) + len(ref.base or "") + len(where.cwd or "") > MAX_PATH_CHARACTERS:
         return None
+    ref = ref._replace(parts=_merged(ref.parts))
     if granting and _doubtful(ref):
         return None
     places = [place for parts in _texts(ref, granting) for place in _places(ref, parts, where)]
@@ -93,6 +95,19 @@ def shapes(ref: PathRef, where: Where, granting: bool) -> Shapes | None:
             return None
         resolved += followed
     return Shapes(written, tuple(resolved), linked=all(_whole(place) for place in places))
+
+
+def _merged(parts: Raw) -> Raw:
+    """The same text with no two known texts in a row, and none of them empty."""
+    if len(parts) < 2:
+        return parts
+    merged: list[str | Within | None] = []
+    for known, run in groupby(parts, lambda part: isinstance(part, str)):
+        if known:
+            merged += filter(None, ("".join(str(part) for part in run),))
+        else:
+            merged += run
+    return tuple(merged)
 
 
 def _doubtful(ref: PathRef) -> bool:
