@@ -1,0 +1,94 @@
+"""Arguments that a call may leave out, where that decides, and lists that a call may send empty.
+
+In: `Survey`. Out: ZC3113 (a test on an optional argument without `has`), ZC4010 (`every`, standing for granting, on a list
+that may be empty).
+"""
+
+from collections.abc import Iterator
+
+from policy_lang import ast, codes
+from policy_lang.checks.literals import parts_of
+from policy_lang.checks.operands import Operands
+from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
+from policy_lang.conditions import Leaf, leaves, walk
+from policy_lang.diagnostics import Diagnostic
+
+DECIDES: dict[ast.Effect, str] = {
+    "allow": "this `allow` grants nothing",
+    "auto_approve": "this `auto_approve` waives nothing",
+    "ask": "this `ask` asks",
+    "deny": "this `deny` denies",
+    "mark": "this `mark` marks",
+}
+
+
+def check(survey: Survey) -> Iterator[Diagnostic]:
+    """Every rule with a condition, once."""
+    operands = Operands(survey.bound)
+    for rule in survey.written():
+        if not rule.always and rule.ids:
+            yield from _optional(survey, operands, rule)
+            yield from _empty(operands, rule)
+
+
+def _optional(survey: Survey, operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
+    """Once per argument: where it is missing, the test is UNKNOWN."""
+    guarded = {leaf.operand.path for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Has)}
+    for leaf, _ in leaves(rule.node):
+        operand = _tested(leaf)
+        if operand is None or any(operand.path[: len(path)] == path for path in guarded):
+            continue
+        optional = operands.range(rule.ids, operand).optional
+        if not optional or not _decides(rule, leaf):
+            continue
+        guarded.add(operand.path)
+        written = text_of(rule.source, operand.span)
+        verb = "need" if len(optional) > 1 else "needs"
+        message = f"{tool_names(survey.bound, optional)} {verb} no `{written}`, and without it {DECIDES[rule.node.effect]}"
+        help_text = f"if that is meant, say so with `has {written}`; a default in the `tool` statement settles it too"
+        yield Diagnostic(codes.ABSENT_ARGUMENT, message, rule.source, operand.span, (), help_text)
+
+
+def _tested(leaf: Leaf) -> ast.Operand | None:
+    match leaf:
+        case ast.Test(left=operand) | ast.Bare(operand=operand):
+            return operand if operand.root == "args" else None
+        case _:
+            return None
+
+
+def _decides(rule: RuleAt, leaf: Leaf) -> bool:
+    """Whether an UNKNOWN here can decide alone: in a restriction always, in a grant where nothing else may grant."""
+    if rule.node.effect in ("allow", "auto_approve"):
+        return not any(_is_alternative(node, leaf) for node, _ in parts_of(rule.node))
+    return True
+
+
+def _is_alternative(node: ast.Condition, leaf: Leaf) -> bool:
+    """Whether a test stands below an `or`: then the grant may come from elsewhere."""
+    match node:
+        case ast.Or(items=items):
+            return any(found is leaf for item in items for found, _ in walk(item, True))
+        case ast.And(items=items):
+            return any(_is_alternative(item, leaf) for item in items)
+        case ast.Not(inner=inner):
+            return _is_alternative(inner, leaf)
+        case _:
+            return False
+
+
+def _empty(operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
+    for leaf, grants in leaves(rule.node):
+        if not grants or not isinstance(leaf, ast.Test) or leaf.each != "every" or leaf.left.root != "args":
+            continue
+        if _also_some(rule, leaf) or not operands.range(rule.ids, leaf.left).kinds & {"list", "any"}:
+            continue
+        written = text_of(rule.source, leaf.left.span)
+        message = f"`every {written} …` holds for an empty list as well"
+        rest = text_of(rule.source, leaf.span).split(maxsplit=1)[-1]
+        help_text = f"if an empty list must not pass, add `and some {rest}`"
+        yield Diagnostic(codes.EMPTY_EVERY, message, rule.source, leaf.span, (), help_text)
+
+
+def _also_some(rule: RuleAt, leaf: ast.Test) -> bool:
+    return any(isinstance(other, ast.Test) and other.each == "some" and other.left.path == leaf.left.path for other, _ in leaves(rule.node))

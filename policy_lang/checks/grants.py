@@ -1,0 +1,78 @@
+"""Grants without a condition: of every tool, of a shell, of class high.
+
+In: `Survey`. Out: ZC4001, ZC4002, ZC4003, one per rule. A grant counts where nobody is asked either: no `with approval`,
+no `autonomy` and no unconditional `ask` in any body.
+"""
+
+from collections.abc import Iterator
+
+from policy_lang import ast, codes
+from policy_lang.checks.reach import Reach
+from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
+from policy_lang.diagnostics import Diagnostic, Label
+from policy_lang.tools import ToolInfo
+from zcpolicy.program import Schema
+
+ADVICE = "add `when …` or `with approval`, or write `autonomy supervised` in the agent"
+
+
+def check(survey: Survey) -> Iterator[Diagnostic]:
+    """Every granting agent's own rules."""
+    reach = Reach(survey)
+    shells = frozenset(number for number, tool in enumerate(survey.bound.catalogue.tools) if runs_text(tool))
+    high = reach.of_class("high")
+    for name, view in survey.agents.items():
+        for rule in view.own("allow"):
+            if not rule.always or rule.node.approval:
+                continue
+            every = next((item for item in rule.node.tools.items if isinstance(item, ast.AnyTool)), None)
+            if every is None and not rule.ids & (shells | high):
+                continue
+            plain = reach.plainly(name, rule)
+            if plain:
+                labels = tuple(_waivers(view, plain))[:1]
+                yield from _grant(survey, rule, every, (plain, plain & shells, plain & high), labels)
+
+
+def runs_text(tool: ToolInfo) -> bool:
+    """Whether a tool takes the text of a command."""
+    return any(_holds_command(schema) for schema in tool.schema.get("fields", {}).values())
+
+
+def _holds_command(schema: Schema) -> bool:
+    kind = schema["kind"]
+    if kind in ("shell", "command"):
+        return True
+    return kind == "list" and "item" in schema and _holds_command(schema["item"])
+
+
+def _grant(
+    survey: Survey, rule: RuleAt, every: ast.AnyTool | None, sets: tuple[frozenset[int], ...], labels: tuple[Label, ...]
+) -> Iterator[Diagnostic]:
+    """`sets`: all that the rule plainly grants; of it the shells, and what is of class high."""
+    bound, source = survey.bound, rule.source
+    plain, shells, high = sets
+    if every is not None:
+        message = f"`any` is allowed on every call, without a question: {len(plain)} tools"
+        if high:
+            message += f", {tool_names(bound, high)} of class high"
+        help_text = "name the tools that the agent needs, or write `autonomy supervised`"
+        yield Diagnostic(codes.GRANT_OF_ANY, message.replace(": 1 tools", ": 1 tool"), source, every.span, labels, help_text)
+    elif shells:
+        message = f"{tool_names(bound, shells)} runs whatever text it is sent, without a question"
+        help_text = 'add `when args.… runs only ["git status ..."]` or `with approval`; `deny … runs any` is a guard rail, no wall'
+        yield Diagnostic(codes.GRANT_OF_SHELL, message, source, rule.node.tools.span, labels, help_text)
+    elif high:
+        verb = "is" if len(high) == 1 else "are"
+        message = f"{tool_names(bound, high)} {verb} of class high, and allowed on every call without a question"
+        help_text = ADVICE
+        if any(bound.catalogue.tools[number].risk is None for number in high):
+            help_text += "; a tool whose class nobody states is high: `risk read = …` states it"
+        yield Diagnostic(codes.GRANT_OF_HIGH, message, source, rule.node.tools.span, labels, help_text)
+
+
+def _waivers(view: View, plain: frozenset[int]) -> Iterator[Label]:
+    """`auto_approve` rules that take the question away."""
+    for waiver in view.rules["auto_approve"] if view.caps else ():
+        if waiver.ids & plain:
+            yield waiver.label("the question of `autonomy` is waived here")

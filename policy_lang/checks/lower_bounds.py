@@ -1,0 +1,123 @@
+"""Rules over `paths` and `urls` where what they see is only a lower bound (SPEC 7).
+
+In: `Survey`. Out: ZC4009 (`every`, or `not some`, over what a command touches: never TRUE), ZC4008 (the unreviewed strings
+that a `paths` or `urls` rule meets, once per rule).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from policy_lang import ast, codes
+from policy_lang.bound import Bound
+from policy_lang.checks.grants import runs_text
+from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
+from policy_lang.conditions import leaves
+from policy_lang.diagnostics import Diagnostic
+from zcpolicy.program import Schema
+
+MAX_LISTED = 4
+"""The most parameters that a message lists."""
+
+
+@dataclass(slots=True)
+class _Params:
+    """The unreviewed parameters of each tool, and of each set of tools."""
+
+    bound: Bound
+    shells: frozenset[int]
+    _of_tool: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    _of_set: dict[frozenset[int], list[str]] = field(default_factory=dict["frozenset[int]", list[str]])
+
+    def of_set(self, ids: frozenset[int]) -> list[str]:
+        """`github/get_issue(owner)` and so on, in the order of the catalogue."""
+        if ids not in self._of_set:
+            tools = self.bound.catalogue.tools
+            self._of_set[ids] = [f"`{tools[number].shown}({name})`" for number in sorted(ids) for name in self.of_tool(number)]
+        return self._of_set[ids]
+
+    def of_tool(self, number: int) -> tuple[str, ...]:
+        if number not in self._of_tool:
+            fields = self.bound.catalogue.tools[number].schema.get("fields", {})
+            self._of_tool[number] = tuple(name for name, schema in fields.items() if _unreviewed(schema))
+        return self._of_tool[number]
+
+
+def _unreviewed(schema: Schema) -> bool:
+    """Whether a value may hold strings whose kind nobody gave."""
+    if schema.get("unreviewed") or schema.get("extra") == "allow":
+        return "enum" not in schema
+    inner = [*schema.get("fields", {}).values()]
+    if "item" in schema:
+        inner.append(schema["item"])
+    return any(_unreviewed(each) for each in inner)
+
+
+def check(survey: Survey) -> Iterator[Diagnostic]:
+    """Every rule that looks at `paths` or `urls`, once."""
+    tools = survey.bound.catalogue.tools
+    params = _Params(survey.bound, frozenset(number for number, tool in enumerate(tools) if runs_text(tool)))
+    for rule in survey.written():
+        if rule.always or not rule.ids:
+            continue
+        tests = [leaf for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.left.root in ("paths", "urls")]
+        for test in tests:
+            yield from _over_commands(params, rule, test)
+        for test in tests[:1]:
+            yield from _unreviewed_met(params, rule, test, unsure=any(_needs_all(rule, other) for other in tests))
+
+
+def _needs_all(rule: RuleAt, test: ast.Test) -> bool:
+    """Whether a test, where it stands, has to know every path: `every` for granting, or that there is none."""
+    grants = rule.node.effect in ("allow", "auto_approve")
+    positive = _positive(rule, test)
+    if test.each == "every":
+        return grants == positive
+    return grants and not positive
+
+
+def _over_commands(params: _Params, rule: RuleAt, test: ast.Test) -> Iterator[Diagnostic]:
+    shells = rule.ids & params.shells
+    if not shells or not _needs_all(rule, test):
+        return
+    written = text_of(rule.source, test.span)
+    message = f"`{written}` is never sure on {tool_names(params.bound, shells)}: a command may touch what its text does not show"
+    help_text = f"{_effect(rule)} there: grant commands with `runs only`, and withhold with `deny … when some {test.left.root} …`"
+    yield Diagnostic(codes.EVERY_ON_SHELL, message, rule.source, test.span, (), help_text)
+
+
+def _effect(rule: RuleAt) -> str:
+    grants = rule.node.effect in ("allow", "auto_approve")
+    return f"this `{rule.node.effect}` grants nothing" if grants else f"this `{rule.node.effect}` makes no exception"
+
+
+def _positive(rule: RuleAt, test: ast.Test) -> bool:
+    """Whether a test stands under an even number of negations; `unless` is one."""
+    for part, holds in ((rule.node.when, True), (rule.node.unless, False)):
+        found = None if part is None else _sign(part, test, holds)
+        if found is not None:
+            return found
+    return True
+
+
+def _sign(node: ast.Condition, test: ast.Test, holds: bool) -> bool | None:
+    match node:
+        case ast.Not(inner=inner):
+            return _sign(inner, test, not holds)
+        case ast.And(items=items) | ast.Or(items=items):
+            return next((found for item in items if (found := _sign(item, test, holds)) is not None), None)
+        case _:
+            return holds if node is test else None
+
+
+def _unreviewed_met(params: _Params, rule: RuleAt, test: ast.Test, *, unsure: bool) -> Iterator[Diagnostic]:
+    met = params.of_set(rule.ids)
+    if not met:
+        return
+    shown = ", ".join(met[:MAX_LISTED]) + (f" and {len(met) - MAX_LISTED} more" if len(met) > MAX_LISTED else "")
+    message = f"`{test.left.root}` reads strings whose kind nobody has given: {shown}"
+    number = min(number for number in rule.ids if params.of_tool(number))
+    tool, name = params.bound.catalogue.tools[number].shown, params.of_tool(number)[0]
+    kind = "path" if test.left.root == "paths" else "url"
+    before = f"{_effect(rule)} there, since any of them may be a {kind}" if unsure else f"each is taken for a possible {kind}"
+    help_text = f"{before}; once reviewed, write `tool {tool}({name}: {kind})`, or `{name}: string`"
+    yield Diagnostic(codes.UNREVIEWED_MET, message, rule.source, test.left.span, (), help_text)

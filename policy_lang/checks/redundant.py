@@ -1,0 +1,111 @@
+"""Rules that others of the same body cover.
+
+In: `Survey`. Out: ZC3102 (covered), ZC4005 (`with approval` that a plain `allow` undoes). Rules are grouped by effect and
+condition; within a group a rule is covered when the others name all its tools.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from policy_lang import ast, codes
+from policy_lang.checks.edits import remove
+from policy_lang.checks.literals import condition_key
+from policy_lang.checks.survey import EFFECTS, RuleAt, Survey, View, tool_names
+from policy_lang.diagnostics import Diagnostic, Fix
+
+Group = tuple[object, ...]
+WORDS: dict[ast.Effect, str] = {
+    "allow": "allowed", "ask": "asked about", "deny": "denied", "auto_approve": "approved", "mark": "marked",
+}  # fmt: skip
+
+
+def check(survey: Survey) -> Iterator[Diagnostic]:
+    """Every body and profile."""
+    keys: dict[int, object] = {}
+    for view in survey.bodies():
+        for effect in EFFECTS:
+            rules = [rule for rule in view.rules[effect] if rule.ids]
+            if len(rules) > 1:
+                yield from _effect(survey, view, rules, keys)
+
+
+def _effect(survey: Survey, view: View, rules: list[RuleAt], keys: dict[int, object]) -> Iterator[Diagnostic]:
+    groups: dict[Group, list[RuleAt]] = {}
+    for rule in rules:
+        groups.setdefault(_group(survey, rule, keys), []).append(rule)
+    for group in groups.values():
+        if len(group) > 1:
+            yield from _within(survey, group)
+    for label in {rule.node.label.text if rule.node.label else None for rule in rules}:
+        same = [rule for rule in rules if (rule.node.label.text if rule.node.label else None) == label]
+        always = [rule for rule in same if rule.always and not rule.node.approval]
+        if always:
+            yield from _under_unconditional(survey, same, always)
+    yield from _approvals(survey, groups)
+
+
+def _group(survey: Survey, rule: RuleAt, keys: dict[int, object]) -> Group:
+    node = rule.node
+    key: object = None
+    if not rule.always:
+        if id(node) not in keys:
+            keys[id(node)] = condition_key(survey.bound, rule.placed.file, node)
+        key = keys[id(node)]
+    return (key, node.approval, node.label.text if node.label else None, node.unclear_ask)
+
+
+def _within(survey: Survey, group: list[RuleAt]) -> Iterator[Diagnostic]:
+    """The smaller and later rules first: what is left covers what is reported."""
+    count = Counter(number for rule in group for number in rule.ids)
+    order = sorted(range(len(group)), key=lambda at: (len(group[at].ids), -at))
+    dropped: set[int] = set()
+    for at in order:
+        rule = group[at]
+        if rule.placed.via is None and all(count[number] > 1 for number in rule.ids):
+            dropped.add(at)
+            count.subtract(rule.ids)
+            first = next(other for number, other in enumerate(group) if number not in dropped and other.ids & rule.ids)
+            yield _covered(survey, rule, first)
+
+
+def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
+    word = WORDS[rule.node.effect]
+    verb = "is" if len(rule.ids) == 1 else "are"
+    on = "" if rule.always else " on the same condition"
+    message = f"this `{rule.node.effect}` adds nothing: {tool_names(survey.bound, rule.ids)} {verb} {word} already{on}"
+    reasons = {None if r.node.because is None else r.node.because.value for r in (rule, first)}
+    fix = Fix((remove(rule.source, rule.node.span),), safe=len(reasons) == 1 or rule.node.because is None)
+    return Diagnostic(codes.REDUNDANT_RULE, message, rule.source, rule.node.tools.span, (first.label(f"{word} here"),), "drop it", fix)
+
+
+def _under_unconditional(survey: Survey, rules: list[RuleAt], always: list[RuleAt]) -> Iterator[Diagnostic]:
+    """Conditional rules on tools that unconditional ones of the same effect name."""
+    everywhere = frozenset[int]().union(*(rule.ids for rule in always))
+    for rule in rules:
+        if rule.always or rule.node.approval or rule.placed.via is not None or not rule.ids <= everywhere:
+            continue
+        first = next(other for other in always if other.ids & rule.ids)
+        word = WORDS[rule.node.effect]
+        verb = "is" if len(rule.ids) == 1 else "are"
+        message = f"this condition decides nothing: {tool_names(survey.bound, rule.ids)} {verb} {word} on every call"
+        help_text = f"drop this rule, or take its tools out of the other `{rule.node.effect}`"
+        span = (rule.node.when or rule.node.unless or rule.node.tools).span
+        fix = Fix((remove(rule.source, rule.node.span),), safe=False)
+        yield Diagnostic(codes.REDUNDANT_RULE, message, rule.source, span, (first.label(f"{word} here without a condition"),), help_text, fix)
+
+
+def _approvals(survey: Survey, groups: dict[Group, list[RuleAt]]) -> Iterator[Diagnostic]:
+    """`with approval` on tools that a plain `allow` grants, on the same condition or on none."""
+    for key, group in groups.items():
+        if not key[1]:
+            continue
+        plain = [rule for other, rules in groups.items() if not other[1] and other[0] in (None, key[0]) for rule in rules]
+        covered = frozenset[int]().union(*(rule.ids for rule in plain))
+        for rule in group:
+            undone = rule.ids & covered
+            if undone and rule.placed.via is None:
+                first = next(other for other in plain if other.ids & undone)
+                verb = "is" if len(undone) == 1 else "are"
+                message = f"nobody is asked: {tool_names(survey.bound, undone)} {verb} allowed without approval as well"
+                help_text = "take the tools out of the plain `allow`, or write `ask` instead of `allow … with approval`"
+                yield Diagnostic(codes.COVERED_APPROVAL, message, rule.source, rule.node.tools.span, (first.label("allowed here"),), help_text)
