@@ -7,16 +7,20 @@ holds what could be read, for further reporting only. Nothing here needs another
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
 
 from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, in_order
 from policy_lang.source import Source, Span
 from policy_lang.syntax.declarations import Declarations
 from policy_lang.syntax.driver import Driver, Failure
-from policy_lang.syntax.failures import WORD, explain, is_near
+from policy_lang.syntax.failures import WORD, explain, follows, is_near, is_outermost
 from policy_lang.syntax.layout import Layout, layout
+from policy_lang.syntax.tokens import MAX_FINDINGS
 
-EDITION = 1
+EDITION: Final = 1
+_VAGUE: Final = (codes.UNEXPECTED, codes.UNKNOWN_STATEMENT)
+"""Not said of the first statement of a text that likely is no policy at all."""
 
 
 def parse(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
@@ -26,12 +30,39 @@ def parse(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
     driver = Driver(found.flat, make)
     with _no_collection():
         declarations: tuple[ast.Declaration, ...] = tuple(driver.run())
-    failures = [failure for failure in driver.failures if not _has_trouble(found, failure.statement)]
-    diagnostics = [*found.diagnostics, *make.diagnostics, *(explain(source, found, failure) for failure in failures)]
+    diagnostics = [*found.diagnostics, *make.diagnostics]
     half = "half a character (a lone surrogate)"
-    diagnostics += [Diagnostic(codes.BAD_ESCAPE, half, source, span) for span in make.surrogates]
-    diagnostics += _edition(source, declarations, driver.failures)
-    return ast.File(source, declarations, found.comments), in_order(diagnostics)
+    diagnostics += [Diagnostic(codes.BAD_ESCAPE, half, source, span) for span in make.surrogates[:MAX_FINDINGS]]
+    no_edition = [] if found.given_up else _edition(source, declarations, driver.failures)
+    if found.diagnostics or driver.failures:
+        diagnostics = _by_cause(source, found, diagnostics, driver.failures)
+        first = driver.failures[0].at if driver.failures and no_edition else None
+        diagnostics = [one for one in diagnostics if one.span.start != first or one.fix or one.code not in _VAGUE]
+    return ast.File(source, declarations, found.comments), in_order([*diagnostics, *no_edition])
+
+
+def _by_cause(
+    source: Source, found: Layout, diagnostics: list[Diagnostic], failures: list[Failure]
+) -> list[Diagnostic]:
+    """One finding per cause: a statement has one, and a block that is not closed is told where the next one begins."""
+    explained = [
+        (failure, explain(source, found, failure))
+        for before, failure in zip([None, *failures], failures, strict=False)
+        if not (before and follows(source, before, failure))
+    ]
+    hidden: set[int] = set()
+    kept: list[Diagnostic] = []
+    for failure, diagnostic in explained:
+        if found.unclosed is not None and diagnostic.code is codes.MISPLACED_STATEMENT and is_outermost(diagnostic):
+            hidden.add(found.unclosed)
+            kept.append(diagnostic)
+            break
+        if not any(failure.statement.start <= place <= failure.statement.end for place in found.troubled):
+            kept.append(diagnostic)
+    for number, one in enumerate(diagnostics):
+        if number not in hidden and not any(one.span.start < failure.at < one.span.end for failure in failures):
+            kept.append(one)
+    return kept
 
 
 @contextmanager
@@ -44,11 +75,6 @@ def _no_collection() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _has_trouble(found: Layout, statement: Span) -> bool:
-    """Whether the layout already reported an error in the statement: one finding per cause."""
-    return any(statement.start <= place <= statement.end for place in found.troubled)
 
 
 def _edition(source: Source, declarations: tuple[ast.Declaration, ...], failures: list[Failure]) -> list[Diagnostic]:

@@ -4,8 +4,6 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's sections on tools, conditions and values.
 """
 
-# ruff: noqa: ARG002 -- a method per rule of the grammar, all with the signature that the driver calls
-
 from typing import Any
 
 from policy_lang import ast, codes
@@ -109,10 +107,17 @@ class Conditions(Tokens):
         return ast.Bare(parts[0], Span(start, end))
 
     def comparison(self, parts: Parts, start: int, end: int) -> ast.Test:
+        self.not_empty(parts[2])
         return ast.Test(parts[0], parts[1], parts[2], None, Span(start, end))
 
     def quantified(self, parts: Parts, start: int, end: int) -> ast.Test:
+        self.not_empty(parts[3])
         return ast.Test(parts[1], parts[2], parts[3], parts[0], Span(start, end))
+
+    def not_empty(self, value: ast.Right) -> None:
+        """Report an empty list where a list means any of its items."""
+        if isinstance(value, ast.ListValue) and not value.items:
+            self.report(codes.EMPTY_LIST, "the list holds nothing", value.span, "name an item, or leave the test out")
 
     def has(self, parts: Parts, start: int, end: int) -> ast.Has:
         return ast.Has(parts[1], Span(start, end))

@@ -4,8 +4,6 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's sections on files and tests; with its bases, of the whole grammar.
 """
 
-# ruff: noqa: ARG002 -- a method per rule of the grammar, all with the signature that the driver calls
-
 from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any, Final
@@ -133,6 +131,7 @@ class Declarations(Statements):
 
     def let(self, parts: Parts, start: int, end: int) -> ast.Let:
         self.not_reserved(parts[1])
+        self.not_empty(parts[3])
         return ast.Let(parts[1], parts[3], Span(start, end))
 
     def group(self, parts: Parts, start: int, end: int) -> ast.Group:

@@ -15,6 +15,9 @@ from policy_lang.syntax.tables import END, Rule
 MAX_FAILURES: Final = 50
 """Syntax errors after which the rest of a file is not read."""
 
+_ENDERS: Final = frozenset({"\n", ";", "}"})
+"""After one of them a statement is whole, and what follows is another."""
+
 _BLANKS = re.compile(r"[ \t\r]*+")
 _STRUCTURE = re.compile(
     r"""[^"r\n;(){}\[\]]++|(?<![\w\-])r"[^"\n]*+"|"(?:[^"\\\n]|\\.)*+"|(?P<mark>[\n;(){}\[\]])|.""", re.DOTALL
@@ -22,9 +25,13 @@ _STRUCTURE = re.compile(
 
 
 class Failure(NamedTuple):
-    """A place where the text stops making sense. `states` is the stack; `statement` covers what is passed over."""
+    """A place where the text stops making sense; the token before it ended at `end`.
+
+    `states` is the stack there; `statement` covers what is passed over.
+    """
 
     at: int
+    end: int
     states: tuple[int, ...]
     statement: Span
 
@@ -105,30 +112,34 @@ class Driver:
         return self.at == len(self.text) and self._finish()
 
     def _finish(self) -> bool:
-        """Apply the rules that the end of the text completes."""
-        known = self.automaton.tables
-        while self.states[-1] != known.end:
-            action = known.actions[self.states[-1]].get(END)
-            if action is None:
-                return False
+        """Apply the rules that the end of the text completes; whether it is a whole file then."""
+        self._complete(END)
+        return self.states[-1] == self.automaton.tables.end
+
+    def _complete(self, terminal: str = "SEP") -> None:
+        """Apply the rules that are complete before a terminal."""
+        actions = self.automaton.tables.actions
+        while (action := actions[self.states[-1]].get(terminal, 0)) < 0:
             origin, size, make = self._rules[~action]
             keep = len(self.states) - size
             if make is not None:
-                self.values[keep:] = [make(self.values[keep:], self.at, self.at)]
-            self.starts[keep:] = [self.at]
+                begin = self.starts[keep] if size else self.at
+                self.values[keep:] = [make(self.values[keep:], begin, max(begin, self.end))]
+                self.starts[keep:] = [begin]
             del self.states[keep:]
-            self.states.append(known.actions[self.states[-1]][origin])
-        return True
+            self.states.append(actions[self.states[-1]][origin])
 
     def _resume(self) -> int:
         """Note a failure, go back to the sequence it lies in, and return the place behind the broken statement."""
+        if self.text[self.end - 1 : self.end] in _ENDERS:
+            self._complete()
         states = tuple(self.states)
         place = len(states) - 1
         while place and not self.automaton.resumes(states[place]):
             place -= 1
         begin = self.starts[place + 1] if place + 1 < len(states) else self.at
         end = self._statement_end(begin)
-        self.failures.append(Failure(self.at, states, Span(begin, end)))
+        self.failures.append(Failure(self.at, self.end, states, Span(begin, end)))
         for stack in (self.states, self.values, self.starts):
             del stack[place + 1 :]
         return end

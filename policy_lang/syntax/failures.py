@@ -4,6 +4,7 @@ In: a `Failure` of the driver, with the stack of states at that place. Out: one 
 """
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -19,7 +20,7 @@ MAX_QUOTED: Final = 40
 """Characters of the user's text in a message."""
 
 WORD = re.compile(r"[^\W\d][\w\-]*+")
-_FOUND = re.compile(r'[^\W\d][\w*\-]*+(?:/[\w*\-]++)?|"(?:[^"\\\n]|\\.)*+"|-?[\d][\w.]*+|=>|[=!<>]=|.', re.DOTALL)
+_FOUND = re.compile(r"""(?:[@\w*][\w*\-]*+|"(?:[^"\\\n]|\\.)*+"|/)++|[=\-]>|[=!<>]=|&&|\|\||-[0-9.]++|.""", re.DOTALL)
 
 _TERMS: Final = {
     "SEP": "the end of the statement", "NAME": "a name", "REF": "a name", "TOOL": "a tool", "GROUP": "a group",
@@ -27,7 +28,26 @@ _TERMS: Final = {
     "NUMBER": "a number", "DURATION": "a duration such as `10m`", "CURRENCY": "a currency such as `usd`",
 }  # fmt: skip
 _FIRST_TERMS: Final = ("TOOL", "NAME", "REF", "OPERAND", "NUMBER", "DURATION", "STRING", "CURRENCY")
+_PREFERRED: Final = (
+    ",", "allow", "deny", "ask", "agent", "tool", "group", "call", "given", "when", "unless", "because", "==", "in", "under",
+    "not", "and", "or",
+)  # fmt: skip
+"""What is named first where more can stand than are named."""
+
+_MEANT: Final = {
+    "permit": "allow", "grant": "allow", "forbid": "deny", "block": "deny", "reject": "deny", "refuse": "deny",
+    "prohibit": "deny", "disallow": "deny", "confirm": "ask", "prompt": "ask", "if": "when", "where": "when",
+    "=": "==", "&": "and", "&&": "and", "|": "or", "||": "or", "!": "not", "->": "=>", "is": "==", "exists": "has",
+}  # fmt: skip
+"""Words of other languages."""
+
+_GRANTING: Final = frozenset({"allow", "auto_approve"})
+_LISTED: Final = {
+    "use": "profile", "connect": "bundle", "skills": "skill", "skill": "skill", "to": "agent", "read": "scope",
+    "write": "scope", "label": "label", "scope": "scope",
+}  # fmt: skip
 _CLAUSES: Final = frozenset(CONTINUATION_WORDS) - {"and", "or", "except"}
+_RULES: Final = frozenset({"allow", "ask", "deny", "auto_approve", "mark"})
 _NONE_HELP: Final = {
     "only": "write `only none` to forbid everything",
     "connect": "write `connect none` to connect nothing",
@@ -41,6 +61,20 @@ _NONE_HELP: Final = {
 def is_near(word: str, wanted: str) -> bool:
     """Whether a word could be a misspelling of another."""
     return bool(get_close_matches(word[:MAX_QUOTED], [wanted], n=1, cutoff=0.7))
+
+
+def follows(source: Source, before: Failure, failure: Failure) -> bool:
+    """Whether a failure is the rest of a statement that the one before cut off at a line's end."""
+    cut = source.text[before.statement.end : before.statement.end + 1] in {"\n", "\r", "#"}
+    between = source.text[before.statement.end : failure.at]
+    return cut and not between.strip() and not WORD.match(source.text, failure.at)
+
+
+def is_outermost(diagnostic: Diagnostic) -> bool:
+    """Whether what is misplaced is a declaration: then the block above it was not closed."""
+    word = diagnostic.source.text[diagnostic.span.start : diagnostic.span.end]
+    machine = automaton()
+    return word in machine.beginnings("declarations") - machine.beginnings("statements")
 
 
 def nearest(word: str, wanted: list[str]) -> str | None:
@@ -71,6 +105,7 @@ class _Explanation:
         state = failure.states[-1]
         self.terminals = [name for name in machine.terminals(state) if machine.accepts(failure.states, name)]
         self.words = sorted(self.known.words[name] for name in self.terminals if name in self.known.words)
+        self.statements = machine.beginnings("declarations", "statements", "steps")
         self.begins = machine.resumes(state) and failure.at <= failure.statement.start
         self.head = self._head(found.flat)
         self.stack = {machine.reached_by.get(one, "") for one in failure.states}
@@ -83,12 +118,19 @@ class _Explanation:
     def diagnostic(self) -> Diagnostic:
         """The first of the explanations that fits."""
         return (
-            self.unknown_statement() or self.empty_list() or self.clause() or self.misspelt() or self.reserved()
+            self.unknown_statement()
+            or self.missing_end()
+            or self.empty_list()
+            or self.clause()
+            or self.misspelt()
+            or self.odd_reference()
             or self.unexpected()
-        )  # fmt: skip
+        )
 
     def make(self, code: codes.Code, message: str, help_: str | None, replacement: str | None = None) -> Diagnostic:
-        fix = None if replacement is None else Fix((Edit(self.source, self.span, replacement),), safe=False)
+        fix = None
+        if replacement is not None:
+            fix = Fix((Edit(self.source, self.span, replacement),), safe=replacement not in _GRANTING)
         return Diagnostic(code, message, self.source, self.span, (), help_, fix)
 
     # --- the beginning of a statement ---
@@ -96,96 +138,132 @@ class _Explanation:
     def unknown_statement(self) -> Diagnostic | None:
         if not self.begins or self.word is None:
             return None
-        if self.word in self.machine.beginnings("declarations", "statements", "steps") and self.word not in self.words:
-            return self.make(codes.MISPLACED_STATEMENT, f"`{self.word}` cannot stand here", self._where())
-        wanted = nearest(self.word, self.words)
-        if wanted is not None:
-            message = f"there is no statement `{self.quoted(self.word)}`"
-            return self.make(codes.UNKNOWN_STATEMENT, message, f"did you mean `{wanted}`?", wanted)
+        if self.word in self.statements and self.word not in self.words:
+            return self.make(codes.MISPLACED_STATEMENT, f"`{self.word}` cannot stand here", self._where(self.word))
         if self.word in CONTINUATION_WORDS:
             help_ = "it continues a statement: write one before it"
             return self.make(codes.UNEXPECTED, f"`{self.word}` continues nothing", help_)
+        wanted = self.wanted()
         message = f"there is no statement `{self.quoted(self.word)}`"
-        return self.make(codes.UNKNOWN_STATEMENT, message, f"here can stand {self._expectations()}")
+        if wanted is not None:
+            return self.make(codes.UNKNOWN_STATEMENT, message, f"did you mean `{wanted}`?", wanted)
+        return self.make(codes.UNKNOWN_STATEMENT, message, f"here can stand {self.expectations()}")
 
-    def _where(self) -> str:
-        word = self.word or ""
+    def _where(self, word: str) -> str:
+        if word in self.machine.beginnings("declarations"):
+            return f"`{word}` stands outside of blocks: is a `}}` missing above?"
         if word in self.machine.beginnings("statements"):
             return f"`{word}` stands in a body, such as `agent NAME {{ {word} … }}`"
-        if word in self.machine.beginnings("steps"):
-            return f"`{word}` stands in a `test` block"
-        return f"`{word}` stands outside of blocks: is a `}}` missing above?"
+        return f"`{word}` stands in a `test` block"
 
     # --- inside a statement ---
 
+    def missing_end(self) -> Diagnostic | None:
+        """A line that goes on, by its last sign, into what begins another statement."""
+        between = self.source.text[self.failure.end : self.failure.at]
+        if self.begins or "\n" not in between or self.word not in self.statements:
+            return None
+        mark = self.last_word()
+        found = self.make(codes.UNEXPECTED, f"nothing follows `{self.quoted(mark)}`", f"expected {self.expectations()}")
+        return replace(found, span=Span(self.failure.end - len(mark), self.failure.end))
+
     def empty_list(self) -> Diagnostic | None:
         ended = self.text in {"\n", ";", "}", ""} or self.text in _CLAUSES
-        if not ended or not {"TOOL", "REF", "NAME"} & set(self.terminals) or self.begins:
+        if self.begins or not ended or not {"TOOL", "REF", "NAME"} & set(self.terminals):
             return None
-        before = self.source.text[self.failure.statement.start : self.failure.at].rstrip()
-        if before.endswith(","):
+        last = self.last_word()
+        tools = "TOOL" in self.terminals and (last.isidentifier() or last == "=")
+        if not tools and last not in _LISTED:
             return None
-        last = before.split()[-1] if before else ""
-        if last not in {"only", "connect", "skills", "memory", "delegate", "allow", "ask", "deny", "auto_approve", "to",
-                        "use", "except", "read", "write", "label", "scope", "=", "on", "before", "require"}:  # fmt: skip
-            return None
-        what = "tool" if "TOOL" in self.terminals else "name"
+        what = "tool" if tools else _LISTED[last]
         help_ = _NONE_HELP.get(self.head, f"name a {what}, or leave the statement out")
         found = self.make(codes.EMPTY_LIST, f"`{last}` names no {what}", help_)
-        start = self.failure.statement.start + len(before) - len(last)
-        return Diagnostic(found.code, found.message, self.source, Span(start, start + len(last)), (), help_)
+        return replace(found, span=Span(self.failure.end - len(last), self.failure.end))
+
+    def last_word(self) -> str:
+        """What the statement says last before the failure."""
+        begin = max(self.failure.statement.start, self.failure.end - MAX_QUOTED)
+        return (self.source.text[begin : self.failure.end].split() or [""])[-1]
 
     def clause(self) -> Diagnostic | None:
-        if self.text not in _CLAUSES or self.begins or "rule_tools" in self.stack:
+        if self.text not in _CLAUSES or "tools" not in self.stack:
             return None
-        if self.head in {"allow", "ask", "deny", "auto_approve", "mark", "only"} and "tools" in self.stack:
-            if self.text == "with":
-                help_ = "`with approval` stands in `allow`, before `when`; other rules ask with `ask`"
-            elif self.text == "unclear":
-                help_ = "`unclear ask` ends a `deny`"
-            elif self.head == "only":
-                help_ = "`only` takes no condition: write a `deny` with one"
-            else:
-                help_ = "the order is `with approval`, `when`, `unless`, `because`, `unclear ask`, each at most once"
-            return self.make(codes.CLAUSE_ORDER, f"`{self.text}` cannot stand here", help_)
-        return None
+        if self.text == "with":
+            help_ = "`with approval` stands in `allow`, before `when`; other rules ask with `ask`"
+        elif self.text == "unclear":
+            help_ = "`unclear ask` ends a `deny`"
+        elif self.head == "only":
+            help_ = "`only` takes no condition: write a `deny` with one"
+        elif self.head in _RULES:
+            help_ = "the order is `with approval`, `when`, `unless`, `because`, `unclear ask`, each at most once"
+        else:
+            return None
+        return self.make(codes.CLAUSE_ORDER, f"`{self.text}` cannot stand here", help_)
 
     def misspelt(self) -> Diagnostic | None:
-        if self.word is None:
+        wanted = self.wanted()
+        if wanted is None:
             return None
-        wanted = nearest(self.word, self.words)
-        if wanted is None or wanted == self.word:
-            return None
-        message = f"`{self.quoted(self.word)}` cannot stand here"
+        message = f"`{self.quoted(self.text)}` cannot stand here"
         return self.make(codes.UNKNOWN_WORD, message, f"did you mean `{wanted}`?", wanted)
 
-    def reserved(self) -> Diagnostic | None:
-        if "TOOL" not in self.terminals or self.word not in {"none", *CONTINUATION_WORDS} or self.begins:
+    def wanted(self) -> str | None:
+        """What was likely meant by the text, of what can stand there."""
+        meant = _MEANT.get(self.text.lower())
+        if meant in self.words:
+            return meant
+        found = None if self.word is None else nearest(self.word.lower(), self.words)
+        return None if found == self.text else found
+
+    def odd_reference(self) -> Diagnostic | None:
+        if "TOOL" not in self.terminals or self.begins:
             return None
-        if self.word == "none":
+        if self.text == "none":
             return self.make(codes.UNEXPECTED, f"`{self.head} none` says nothing", "leave the statement out")
+        if self.text in {*CONTINUATION_WORDS, "any"}:
+            help_ = f'`{self.text}` is a word of the language; a tool of that name is written `"{self.text}"`'
+            return self.make(codes.RESERVED_NAME, f"`{self.text}` cannot stand here", help_)
+        if len(self.text) > 1 and (self.text[0] in '@*_"' or self.text[0].isalpha()):
+            help_ = 'a reference is `TOOL`, `SERVER/TOOL`, `@GROUP` or `any`; other characters stand in quotes: `"a b"`'
+            return self.make(codes.UNEXPECTED, f"`{self.quoted(self.text)}` is no reference to a tool", help_)
         return None
 
     def unexpected(self) -> Diagnostic:
-        if self.text in {"", "\n"}:
+        if self.text in {"", "\n", ";"}:
             what = "the statement ends too early"
         elif self.text == "}":
             what = "`}` comes too early"
         else:
             what = f"`{self.quoted(self.text)}` cannot stand here"
-        return self.make(codes.UNEXPECTED, what, f"expected {self._expectations()}")
+        return self.make(codes.UNEXPECTED, what, self._special() or f"expected {self.expectations()}")
+
+    def _special(self) -> str | None:
+        """Help for what is often written."""
+        before = self.source.text[self.failure.statement.start : self.failure.end]
+        if self.head == "zcpolicy" and self.terminals == ["NUMBER"]:
+            return "write `zcpolicy 1`"
+        if self.text.startswith("'"):
+            return 'text stands in double quotes: `"…"`'
+        if self.words == ["<"] and before.endswith("list"):
+            return "say what the list holds, as in `list<string>`"
+        if self.text == "time":
+            return "`time` takes a duration, as in `limit 10m time per turn`"
+        if "OPERAND" in self.terminals and "(" in self.words and self.text[0].isalpha():
+            return "a test begins with what it looks at: `args.NAME`, `paths`, `urls`, `session.NAME`, `tool.NAME`, `agent.NAME`"
+        return None
 
     def quoted(self, text: str) -> str:
         """The user's text, cut where it is long."""
         return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 1] + "…"
 
-    def _expectations(self) -> str:
+    def expectations(self) -> str:
+        """At most `MAX_EXPECTATIONS` of what can stand there, in the user's terms."""
         terms = dict.fromkeys(_TERMS[name] for name in _FIRST_TERMS if name in self.terminals)
         if "SEP" in self.terminals and not self.begins:
             terms[_TERMS["SEP"]] = None
-        words = [f"`{word}`" for word in self.words if not (word == "}" and terms)]
-        listed = [*terms, *words]
+        rank = {word: place for place, word in enumerate(_PREFERRED)}
+        words = sorted(self.words, key=lambda word: (rank.get(word, len(rank)), word))
+        listed = [*terms, *(f"`{word}`" for word in words if not (word == "}" and terms))]
         if len(listed) > MAX_EXPECTATIONS:
-            listed = listed[:MAX_EXPECTATIONS]
-            return ", ".join(listed)
+            return ", ".join(listed[:MAX_EXPECTATIONS])
         return " or ".join(filter(None, [", ".join(listed[:-1]), listed[-1] if listed else "the end of the file"]))

@@ -22,6 +22,9 @@ MAX_TEXT: Final = 16_000_000
 MAX_NESTING: Final = 100
 """Brackets and `not`s inside one another."""
 
+MAX_FINDINGS: Final = 60
+"""Findings about brackets, strings and characters after which the rest of a text is not read."""
+
 CONTINUATION_WORDS: Final = ("when", "unless", "unclear", "because", "except", "with", "and", "or")
 """A line that begins with one of them continues the statement above."""
 
@@ -60,6 +63,7 @@ class Layout:
     diagnostics: list[Diagnostic]
     troubled: list[int]
     unclosed: int | None
+    given_up: bool = False
 
 
 def layout(source: Source) -> Layout:
@@ -67,7 +71,7 @@ def layout(source: Source) -> Layout:
     text = source.text
     if len(text) > MAX_TEXT:
         message = f"the file has {len(text)} characters, at most {MAX_TEXT} are read"
-        return Layout("\n", (), [Diagnostic(codes.TOO_LARGE, message, source, Span(0, 0))], [0], None)
+        return Layout("\n", (), [Diagnostic(codes.TOO_LARGE, message, source, Span(0, 0))], [0], None, True)
     reader = _Reader(source)
     reader.diagnostics.extend(odd_characters(source))
     if not text.isascii():
@@ -75,7 +79,9 @@ def layout(source: Source) -> Layout:
     reader.read()
     reader.troubled.extend(found.span.start for found in reader.diagnostics)
     flat = "".join(reader.pieces)
-    return Layout(flat, tuple(reader.comments), reader.diagnostics, sorted(reader.troubled), reader.unclosed)
+    return Layout(
+        flat, tuple(reader.comments), reader.diagnostics, sorted(reader.troubled), reader.unclosed, reader.given_up
+    )
 
 
 class _Open(NamedTuple):
@@ -95,6 +101,7 @@ class _Reader:
     troubled: list[int] = field(default_factory=list[int])
     open: list[_Open] = field(default_factory=list[_Open])
     unclosed: int | None = None
+    given_up: bool = False
 
     def read(self) -> None:
         text = self.source.text
@@ -108,6 +115,8 @@ class _Reader:
             at = end
             if len(self.open) > MAX_NESTING:
                 self.too_deep(start)
+            if len(self.open) > MAX_NESTING or len(self.diagnostics) > MAX_FINDINGS:
+                self.give_up()
                 break
         self.close_all()
 
@@ -259,8 +268,12 @@ class _Reader:
     def too_deep(self, at: int) -> None:
         message = f"nested deeper than {MAX_NESTING}"
         self.report(codes.TOO_DEEP, message, Span(at, at + 1), "nothing after this place was read")
+
+    def give_up(self) -> None:
+        """Read nothing of a text that is hopeless; what was found stands."""
+        self.given_up = True
         self.open.clear()
-        self.pieces[:] = ["\n"]
+        self.pieces.clear()
 
     def report(self, code: codes.Code, message: str, span: Span, help_: str, fix: Fix | None = None) -> None:
         self.diagnostics.append(Diagnostic(code, message, self.source, span, (), help_, fix))

@@ -4,8 +4,6 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's section on bodies.
 """
 
-# ruff: noqa: ARG002 -- a method per rule of the grammar, all with the signature that the driver calls
-
 from decimal import Decimal
 from typing import Any, Final
 

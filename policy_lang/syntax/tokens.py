@@ -24,6 +24,9 @@ MAX_DIGITS: Final = 100
 MAX_DURATION_DIGITS: Final = 9
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
+MAX_FINDINGS: Final = 200
+"""Findings about statements that were understood, in one text."""
+
 Parts = list[Any]
 
 _COMPONENT = re.compile(r'\.(?:([\w\-]++)|("(?:[^"\\\n]|\\.)*+"))')
@@ -45,6 +48,8 @@ class Tokens:
         safe: bool = False, label: tuple[Span, str] | None = None,
     ) -> None:  # fmt: skip
         """A finding in this source; `fix` replaces one place, `label` points at another."""
+        if len(self.diagnostics) >= MAX_FINDINGS:
+            return
         labels = () if label is None else (Label(self.source, *label),)
         mend = None if fix is None else Fix((Edit(self.source, *fix),), safe)
         self.diagnostics.append(Diagnostic(code, message, self.source, span, labels, help_, mend))
