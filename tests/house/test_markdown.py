@@ -67,3 +67,11 @@ def test_three_dots_stand_for_any_lines() -> None:
     assert matches("a\n…\nz", "a\nb\nc\nz\n")
     assert matches("a …", "a b\n")
     assert not matches("a\nz", "a\nb\nz\n")
+
+
+def test_ci_does_what_the_readme_tells_a_newcomer() -> None:
+    (told,) = [block for block in blocks(ROOT / "README.md") if block.lang == "sh"]
+    ci = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    assert [line.partition("#")[0].strip() for line in told.text.splitlines()] == [
+        line for line in ci if line.startswith("scripts/")
+    ]

@@ -1,32 +1,27 @@
 """Sealed types cannot be made, filled or inherited from outside their one maker."""
 
-import zcpolicy
-from zcpolicy import Program, ResolvedAgentExecution, Resolver
+from zcpolicy import Decision, Program, ResolvedAgentExecution, Resolver
 
 
 def make_a_program() -> Program:
-    return Program()  # error: x
+    return Program()  # error: Too few arguments for "Program" || Expected 1 more positional argument
 
 
 def make_a_program_of(data: object) -> Program:
-    return Program(data)  # error: x
+    return Program(data)  # error: expected "Never" || is not assignable to type "Never"
 
 
 def make_an_execution(resolver: Resolver) -> ResolvedAgentExecution:
-    return ResolvedAgentExecution(resolver)  # error: x
-
-
-def make_a_decision() -> zcpolicy.Decision:
-    return zcpolicy.Decision()  # error: x
+    return ResolvedAgentExecution(resolver)  # error: expected "Never" || is not assignable to type "Never"
 
 
 def alter_a_program(program: Program) -> None:
-    program.digest = "0" * 64  # error: x
+    program.digest = "0" * 64  # error: Cannot assign to final attribute "digest" || "digest" is declared as Final
 
 
-def alter_a_decision(decision: zcpolicy.Decision) -> None:
-    decision.effect = "allow"  # error: x
+def misspell_an_answer(decision: Decision) -> None:
+    decision.effect = "alow"  # error: Literal['alow'] || Type "Literal['alow']" is not assignable
 
 
 def run_what_was_not_checked(text: str) -> Resolver:
-    return Resolver(text)  # error: x
+    return Resolver(text)  # error: expected "Program" || "str" is not assignable to "Program"
