@@ -1,0 +1,178 @@
+"""SPEC section 5: what each body says of a call, and the minimum of it all.
+
+In: which conditions hold, as bits. Out: a `Verdict`. This is the one place where answers are combined: the plain
+evaluator and the generated code both end here, and the outcome of equal bits is remembered by the plan.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Final
+
+    from zcpolicy.facts import ToolName
+    from zcpolicy.plan import Plan
+    from zcpolicy.shapes import Answer
+    from zcpolicy.stack import BodyRef, RuleRef
+
+ALWAYS: Final = 1
+"""The bit that is always set: of what has no condition."""
+INTERACTIVE: Final = 2
+PROTECTED: Final = 4
+MAYBE_PROTECTED: Final = 8
+FIRST_FREE: Final = 16
+
+REASONS: Final = (
+    "unknown-agent", "not-canonical", "unknown-tool", "malformed", "stale-policy", "protected", "drift",
+    "not-connected", "not-granted", "outside-only", "denied", "precondition", "autonomy", "no-approver",
+    "ledger-unavailable", "budget",
+)  # fmt: skip
+"""The reasons of a deny; the first that applies is the decision's."""
+RANK: Final = {"deny": 0, "ask": 1, "allow": 2}
+
+
+class Said:
+    """One body's answer to one call. `reasons`: why it denies. `rules`: the statements behind it."""
+
+    __slots__ = ("body", "effect", "reasons", "rules")
+
+    def __init__(self, body: BodyRef | None, effect: Answer, reasons: tuple[str, ...], rules: tuple[RuleRef, ...]) -> None:
+        self.body = body
+        self.effect: Answer = effect
+        self.reasons = reasons
+        self.rules = rules
+
+    @property
+    def name(self) -> str:
+        """The body's name; `protected` for the engine's own."""
+        return "protected" if self.body is None else self.body.name
+
+
+class Verdict:
+    """The outcome of one combination. `note`: what to tell besides (of a malformed call, of a limit)."""
+
+    __slots__ = ("bits", "effect", "note", "plan", "reason", "retry_after", "rules", "said", "tool")
+
+    if TYPE_CHECKING:
+        plan: Plan | None  # of the tool; None where no tool was found
+        tool: ToolName
+        bits: int
+
+    def __init__(
+        self,
+        effect: Answer,
+        reason: str,
+        rules: tuple[RuleRef, ...] = (),
+        said: tuple[Said, ...] = (),
+        note: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        self.plan = None
+        self.tool = ""
+        self.bits = 0
+        self.effect: Answer = effect
+        self.reason = reason
+        self.rules = rules
+        self.said = said
+        self.note = note
+        self.retry_after = retry_after
+
+
+class BodyPlan:
+    """What one body can say of one tool: its statements with the bits that switch them.
+
+    `allows`: (rule, bit, with approval); `denies`: (rule, bit of TRUE, bit of not FALSE, unclear asks).
+    """
+
+    __slots__ = ("allows", "asks", "body", "cap", "denies", "drift", "outside", "requires", "unconnected", "waivers")
+
+    def __init__(self, body: BodyRef) -> None:
+        self.body = body
+        self.allows: list[tuple[RuleRef, int, bool]] = []
+        self.asks: list[tuple[RuleRef, int]] = []
+        self.denies: list[tuple[RuleRef, int, int, bool]] = []
+        self.waivers: list[tuple[RuleRef, int]] = []
+        self.requires: list[tuple[RuleRef, int]] = []  # set: not met
+        self.outside: tuple[RuleRef, ...] = ()
+        self.unconnected: RuleRef | None = None
+        self.cap: tuple[Answer, RuleRef] | None = None
+        self.drift: tuple[Answer, RuleRef] | None = None
+
+    def answer(self, bits: int) -> Said:
+        """This body's own decision."""
+        reasons, rules = self._blocks(bits)
+        granted = [(rule, approval) for rule, bit, approval in self.allows if bits & bit]
+        if self.body.grants and not granted:
+            reasons.append("not-granted")
+        if reasons:
+            return Said(self.body, "deny", tuple(reasons), tuple(rules))
+        asked = self._prompts(bits, granted)
+        waived = [rule for rule, bit in self.waivers if bits & bit]
+        if self.cap and self.cap[0] == "ask" and not waived:
+            asked.append(self.cap[1])
+        if asked:
+            return Said(self.body, "ask", (), tuple(asked))
+        return Said(self.body, "allow", (), tuple([rule for rule, _ in granted] + (waived if self.cap else [])))
+
+    def _blocks(self, bits: int) -> tuple[list[str], list[RuleRef]]:
+        reasons: list[str] = []
+        rules: list[RuleRef] = []
+
+        def block(reason: str, found: Sequence[RuleRef]) -> None:
+            if found:
+                reasons.append(reason)
+                rules.extend(found)
+
+        block("drift", [self.drift[1]] if self.drift and self.drift[0] == "deny" else [])
+        block("not-connected", [self.unconnected] if self.unconnected else [])
+        block("outside-only", self.outside)
+        block("denied", [rule for rule, must, may, unclear in self.denies if bits & (must if unclear else may)])
+        block("precondition", [rule for rule, bit in self.requires if bits & bit])
+        block("autonomy", [self.cap[1]] if self.cap and self.cap[0] == "deny" else [])
+        return reasons, rules
+
+    def _prompts(self, bits: int, granted: list[tuple[RuleRef, bool]]) -> list[RuleRef]:
+        asked = [rule for rule, bit in self.asks if bits & bit]
+        asked += [rule for rule, must, may, unclear in self.denies if unclear and bits & may and not bits & must]
+        if granted and all(approval for _, approval in granted):
+            asked += [rule for rule, _ in granted]
+        if self.drift and self.drift[0] == "ask":
+            asked.append(self.drift[1])
+        return asked
+
+
+def conclude(bodies: Sequence[BodyPlan], bits: int) -> Verdict:
+    """The minimum over all bodies of all levels, and what a deny is called."""
+    said = [body.answer(bits) for body in bodies]
+    if bits & PROTECTED:
+        said.append(Said(None, "deny", ("protected",), ()))
+    elif bits & MAYBE_PROTECTED:
+        said.append(Said(None, "ask", (), ()))
+    effect: Answer = min((one.effect for one in said), key=RANK.__getitem__)
+    deciding = [one for one in said if one.effect == effect]
+    rules = tuple(rule for one in deciding for rule in one.rules)
+    if effect == "deny":
+        reasons = {reason for one in deciding for reason in one.reasons}
+        return Verdict("deny", next(reason for reason in REASONS if reason in reasons), rules, tuple(said))
+    if effect == "ask":
+        unheard = _nobody_to_ask(bodies, deciding, bits)
+        if unheard is not None:
+            return Verdict("deny", "no-approver", (*rules, *unheard), tuple(said))
+        return Verdict("ask", "asked", rules, tuple(said))
+    return Verdict("allow", "allowed", rules, tuple(said))
+
+
+def _nobody_to_ask(bodies: Sequence[BodyPlan], asking: list[Said], bits: int) -> list[RuleRef] | None:
+    """The statements that leave nobody to ask (none, where the session is just not interactive); None: somebody is."""
+    from zcpolicy.stack import RuleRef
+
+    silent = [RuleRef(body.body, "approval") for body in bodies if body.body.data.get("approval", {}).get("none")]
+    if silent:
+        return silent
+    return None if bits & INTERACTIVE or any(_routes(one) for one in asking) else []
+
+
+def _routes(one: Said) -> bool:
+    approval: Any = one.body.data.get("approval", {}) if one.body is not None else {}
+    return bool(approval.get("routes") or approval.get("fallback"))

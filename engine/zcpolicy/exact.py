@@ -1,0 +1,85 @@
+"""Exact values: numbers without binary rounding, canonical JSON, and the values that a compiled policy holds.
+
+In: JSON values. Out: `int`, `Decimal`, `str`, `bool`, `None`, lists and dictionaries of them; canonical text.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decimal import Decimal
+    from typing import Final
+
+    from zcpolicy.shapes import Value
+
+    Number = int | Decimal
+
+MAX_NUMBER_DIGITS: Final = 1_000
+"""Digits of one number, and how far its exponent may reach: beyond, a number is out of bounds."""
+MAX_INTEGER: Final = 10**MAX_NUMBER_DIGITS
+
+
+def exact(value: float) -> Decimal:
+    """A float as the decimal that JSON would write for it: `0.1` is one tenth. Raises ValueError if not finite."""
+    from decimal import Decimal
+
+    number = Decimal(repr(value))
+    if not number.is_finite():
+        raise ValueError("a number is not finite")
+    return number
+
+
+def number_of(text: str) -> Number:
+    """`"12"` is an int, everything else a Decimal. Raises ValueError for anything that is no bounded number."""
+    from decimal import Decimal, InvalidOperation
+
+    if len(text) > MAX_NUMBER_DIGITS or not text.isascii():
+        raise ValueError("a number is out of bounds")
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise ValueError("not a number") from None
+    if not number.is_finite() or abs(number.adjusted()) > MAX_NUMBER_DIGITS:
+        raise ValueError("a number is out of bounds")
+    return number
+
+
+def plain(value: Value) -> object:
+    """A value of the compiled form as the value it stands for."""
+    if isinstance(value, dict):
+        if "n" in value:
+            return number_of(value["n"])
+        if "list" in value:
+            return [plain(item) for item in value["list"]]
+        return {name: plain(item) for name, item in value["object"].items()}
+    return value
+
+
+def number_text(number: Number) -> str:
+    """The shortest exact spelling, without an exponent where it is short: `1.50` is `1.5`, `1E+2` is `100`."""
+    if isinstance(number, int):
+        return str(number)
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def canonical(value: object) -> str:
+    """RFC 8785 text of a JSON value without numbers (the compiled form writes them as strings)."""
+    from json import dumps
+
+    text = dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    if text.isascii() or max(text) < "\ud800":
+        return text
+    # RFC 8785 sorts names by UTF-16 code units, which differs from code points above the surrogates.
+    return dumps(_sorted(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _sorted(value: object) -> object:
+    if isinstance(value, dict):
+        names: list[str] = sorted(value, key=lambda name: str(name).encode("utf-16-be", "surrogatepass"))
+        return {name: _sorted(value[name]) for name in names}
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    return value

@@ -1,0 +1,221 @@
+"""What a host reports: about a session, about what was done in it, and what it takes away from one run.
+
+In: values from the host. Out: `Session`, `Entry`, `Narrowing`. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Final, Literal
+
+    from zcpolicy.shapes import Answer, Limit, RiskClass
+
+    ToolName = str | tuple[str, str]
+    """A tool: `name` of the host's own, `(server, name)` of an MCP server."""
+    Drift = Literal["description", "schema", "launch"]
+
+MAX_HISTORY: Final = 100_000
+"""Entries that a session keeps; the oldest go first, so that a `require` may then deny."""
+
+
+_numbers = count(1)
+"""Of sessions that the host gave no id: none of them is another."""
+
+
+class FactsError(ValueError):
+    """Facts that are not what a host may report. The message says which."""
+
+
+class Entry:
+    """One call that ran. `at`: seconds of the session's clock. `ok`: whether the tool reported success."""
+
+    __slots__ = ("agent", "arguments", "at", "ok", "tool")
+
+    def __init__(
+        self, tool: ToolName, arguments: Mapping[str, object], *, ok: bool = True, at: float = 0.0, agent: str = ""
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.ok = ok
+        self.at = at
+        self.agent = agent
+
+
+class Session:
+    """The facts of one session, as the host vouches for them. Labels only grow; everything else stays as given.
+
+    `cwd`: the absolute directory of host tools' processes, or None. `server_cwd`: the same per MCP server.
+    `interactive`: a person can be asked. `env`: values the host vouches for (HOME, PWD, TMPDIR).
+    `supplies_defaults`: the host writes defaults into calls. `context`: the policy's `session.*`.
+    `history`: calls that ran before, oldest first; None if it cannot be read. `resolve_link`: see
+    `predicates.refs.Where.resolve`. `clock`: seconds since the epoch. `client`, `id`, `turn`: whose session it is.
+    `above`: the session of the delegator. `never`: facts that this host will never supply (`"cwd"`, names of the
+    context). `drift`: tools whose live definition differs from the policy's, and how. `ledger`: whether the ledger
+    can be reached. Raises FactsError.
+    """
+
+    __slots__ = (
+        "above", "client", "clock", "context", "cwd", "drift", "env", "history", "id", "interactive", "labels",
+        "ledger", "never", "platform", "resolve_link", "server_cwd", "supplies_defaults", "turn",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        cwd: str | None = None,
+        interactive: bool = False,
+        platform: Literal["posix", "windows"] = "posix",
+        env: Mapping[str, str] | None = None,
+        server_cwd: Mapping[str, str] | None = None,
+        supplies_defaults: bool = True,
+        context: Mapping[str, object] | None = None,
+        labels: Iterable[str] = (),
+        history: Iterable[Entry] | None = (),
+        resolve_link: Callable[[str], str | None] | None = None,
+        clock: Callable[[], float] | None = None,
+        client: str = "",
+        id: str = "",
+        turn: str = "",
+        above: Session | None = None,
+        never: Iterable[str] = (),
+        drift: Mapping[ToolName, Drift] | None = None,
+        ledger: bool = True,
+    ) -> None:
+        _is(cwd is None or type(cwd) is str, "`cwd` is the text of a path")
+        _is(type(interactive) is bool, "`interactive` is true or false")
+        _is(platform in ("posix", "windows"), '`platform` is "posix" or "windows"')
+        _is(type(supplies_defaults) is bool, "`supplies_defaults` is true or false")
+        _is(all(type(part) is str for part in (client, id, turn)), "`client`, `id` and `turn` are text")
+        self.cwd = cwd
+        self.interactive = interactive
+        self.platform = platform
+        self.env = _texts(env, "env")
+        self.server_cwd = _texts(server_cwd, "server_cwd")
+        self.supplies_defaults = supplies_defaults
+        self.context = dict(context or {})
+        self.labels = _names(labels, "labels")
+        self.history: list[Entry] | None = None if history is None else list(history)
+        self.resolve_link = resolve_link
+        self.clock = clock or _now
+        self.client = client
+        self.id = id or f"session {next(_numbers)}"
+        self.turn = turn
+        self.above = above
+        self.never = _names(never, "never")
+        self.drift = dict(drift or {})
+        self.ledger = ledger
+        if above is not None:
+            self.labels |= above.labels
+
+    def mark(self, labels: Iterable[str]) -> None:
+        """Adds labels; there is no way to take one off."""
+        self.labels |= _names(labels, "labels")
+
+    def record(self, entry: Entry) -> None:
+        """Adds a call that ran to the history."""
+        if self.history is not None:
+            self.history.append(entry)
+            if len(self.history) > MAX_HISTORY:
+                del self.history[: MAX_HISTORY // 10]
+
+
+class Narrowing:
+    """What a host takes away from one run: it never gives. Tools are exact names.
+
+    `only`: nothing else may be called; an empty one means nothing at all. `deny`, `ask`: tools. `autonomy`:
+    `readonly`, `supervised`, `full`, or an answer for each class. `limits`: compiled limits, whose `tools` are left
+    out or packed ids of the program. `exclude_memory`: no memory at all. Raises FactsError.
+    """
+
+    __slots__ = ("ask", "autonomy", "deny", "exclude_memory", "limits", "only")
+
+    def __init__(
+        self,
+        *,
+        only: Iterable[ToolName] | None = None,
+        deny: Iterable[ToolName] = (),
+        ask: Iterable[ToolName] = (),
+        autonomy: str | Mapping[RiskClass, Answer] | None = None,
+        limits: Iterable[Limit] = (),
+        exclude_memory: bool = False,
+    ) -> None:
+        self.only = None if only is None else _tools(only, "only")
+        self.deny = _tools(deny, "deny")
+        self.ask = _tools(ask, "ask")
+        self.autonomy = _autonomy(autonomy)
+        self.limits = _limits(limits)
+        _is(type(exclude_memory) is bool, "`exclude_memory` is true or false")
+        self.exclude_memory = exclude_memory
+
+
+AUTONOMY: Final[Mapping[str, dict[RiskClass, Answer] | None]] = {
+    "readonly": {"read": "allow", "low": "deny", "medium": "deny", "high": "deny"},
+    "supervised": {"read": "allow", "low": "ask", "medium": "ask", "high": "ask"},
+    "full": None,
+}
+"""What the three named levels say of each class; `full` caps nothing."""
+
+
+def _autonomy(value: object) -> dict[RiskClass, Answer] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        _is(value in AUTONOMY, "`autonomy` is `readonly`, `supervised`, `full` or an answer for each class")
+        return AUTONOMY[value]
+    classes: tuple[RiskClass, ...] = ("read", "low", "medium", "high")
+    answers: Any = value
+    _is(
+        hasattr(answers, "keys")
+        and set(answers.keys()) == set(classes)
+        and all(answers[one] in ("allow", "ask", "deny") for one in classes),
+        "`autonomy` names an answer for each of `read`, `low`, `medium`, `high`",
+    )
+    return {one: answers[one] for one in classes}
+
+
+def _limits(limits: Iterable[Limit]) -> tuple[Limit, ...]:
+    from zcpolicy.validate import LIMIT
+
+    found = tuple(limits)
+    _is(all(LIMIT(limit, 0) for limit in found), "`limits` holds what is no limit")
+    return found
+
+
+def _tools(names: Iterable[ToolName], what: str) -> frozenset[ToolName]:
+    """A server's tool may come as a list of two, as JSON writes it."""
+    _is(not isinstance(names, str), f"`{what}` is a list of tools")
+    found: set[ToolName] = set()
+    for name in names:
+        parts: tuple[object, ...] = (name,) if isinstance(name, str) else tuple(name)
+        _is(len(parts) in (1, 2) and all(isinstance(part, str) for part in parts), f"`{what}` holds what is no tool")
+        found.add(name if isinstance(name, str) else (str(parts[0]), str(parts[-1])))
+        _is(isinstance(name, str) or len(parts) == 2, f"`{what}` holds what is no tool")
+    return frozenset(found)
+
+
+def _names(names: Iterable[str], what: str) -> frozenset[str]:
+    _is(not isinstance(names, str), f"`{what}` is a list of names")
+    found = frozenset(names)
+    _is(all(type(name) is str for name in found), f"`{what}` holds what is no name")
+    return found
+
+
+def _texts(values: Mapping[str, str] | None, what: str) -> dict[str, str]:
+    found = dict(values or {})
+    _is(all(type(one) is str for pair in found.items() for one in pair), f"`{what}` holds what is no text")
+    return found
+
+
+def _is(condition: bool, message: str) -> None:
+    if not condition:
+        raise FactsError(message)
+
+
+def _now() -> float:
+    from time import time
+
+    return time()

@@ -1,0 +1,60 @@
+"""What was done before: the preconditions of `require` (SPEC 4).
+
+In: a `require` and a call. Out: whether it is not met. A history that cannot be read meets nothing.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.call import same
+from zcpolicy.operands import MISSING, dig
+from zcpolicy.program import head_of, tools_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from zcpolicy.facts import Entry
+    from zcpolicy.resolver import ResolvedAgentExecution
+    from zcpolicy.shapes import Require
+    from zcpolicy.stack import Stack
+
+
+def unmet(require: Require, arguments: dict[str, Any], run: ResolvedAgentExecution, stack: Stack) -> bool:
+    """Whether no earlier call fulfils it."""
+    entries = _entries(require, run)
+    if entries is None:
+        return True
+    tools = head_of(stack.program)["tools"]
+    names = {
+        tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
+        for tool in (tools[index] for index in tools_in(stack.program, require["earlier"]))
+    }
+    within = float(require["within"]) if "within" in require else None
+    oldest = run.resolver.now(run.session) - within if within is not None else None
+    return not any(
+        entry.ok and entry.tool in names and (oldest is None or entry.at >= oldest) and _alike(require, entry, arguments)
+        for entry in entries
+    )
+
+
+def _alike(require: Require, entry: Entry, arguments: dict[str, Any]) -> bool:
+    for path in require.get("same", ()):
+        before, now = dig(dict(entry.arguments), tuple(path)), dig(arguments, tuple(path))
+        if before is MISSING or now is MISSING or not same(before, now):
+            return False
+    return True
+
+
+def _entries(require: Require, run: ResolvedAgentExecution) -> Iterator[Entry] | None:
+    """Those that count; None if a history cannot be read."""
+    found: list[list[Entry]] = []
+    session: Any = run.session
+    while session is not None:
+        if session.history is None:
+            return None
+        found.append(session.history)
+        session = session.above
+    if require.get("by_any_agent"):
+        found.append(run.resolver.done_by(run.session.client))
+    return (entry for entries in found for entry in entries)

@@ -1,0 +1,47 @@
+"""Whether the name of a tool or a server is canonical (SPEC 2).
+
+In: a name as a host sent it, and the names that the policy knows. Out: yes or no.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Final
+
+MAX_NAME_CHARACTERS: Final = 1_000
+
+_DRAWN_AS: Final = {
+    "a": "аαᴀɑ", "b": "вβƅь", "c": "сϲᴄ", "d": "ԁ", "e": "еεᴇҽ", "f": "ƒ", "g": "ԍɡɢ", "h": "һнʜհ", "i": "іιıɩɪ",
+    "j": "јϳᴊ", "k": "кκӄᴋ", "l": "ӏʟⅼ", "m": "мᴍ", "n": "пηɴո", "o": "оοᴏօ", "p": "рρᴘ", "q": "ԛ", "r": "гʀᴦ",
+    "s": "ѕƨꜱ", "t": "тτᴛ", "u": "υᴜս", "v": "νѵᴠ", "w": "ԝωᴡա", "x": "хχ", "y": "уγʏү", "z": "ᴢ",
+    "/": "∕⁄", "-": "‐‑‒–—−", "_": "ˍ", ".": "․‧·",
+}  # fmt: skip
+"""Letters of other scripts, and signs, that fonts draw as these."""
+_LOOK_ALIKE: Final = {ord(other): latin for latin, others in _DRAWN_AS.items() for other in others}
+
+
+def is_canonical(name: str, known: Iterable[str]) -> bool:
+    """False for names that are not NFC, hold what cannot be seen, have blank edges, or pass for a known name."""
+    if name.isascii() and name.isprintable() and name == name.strip():
+        return bool(name) and len(name) <= MAX_NAME_CHARACTERS
+    from unicodedata import category, is_normalized
+
+    if not name or len(name) > MAX_NAME_CHARACTERS or name != name.strip() or not is_normalized("NFC", name):
+        return False
+    if any(category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or letter in _INVISIBLE for letter in name):
+        return False
+    known = set(known)
+    return name in known or skeleton(name) not in {skeleton(one) for one in known}
+
+
+_INVISIBLE: Final = frozenset("\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u2800" + "".join(map(chr, range(0xFE00, 0xFE10))))
+
+
+def skeleton(name: str) -> str:
+    """What a name looks like: compatibility forms, marks and letter case folded, look-alikes in Latin."""
+    from unicodedata import combining, normalize
+
+    bare = "".join(letter for letter in normalize("NFKD", name.casefold()) if not combining(letter))
+    return bare.translate(_LOOK_ALIKE)

@@ -1,0 +1,79 @@
+"""What a permitted call leaves behind: labels, charges, an entry in the history.
+
+In: a decision that permits. Out: nothing; the session, the ledger and the resolver's record grow.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.budgets import Unpayable, amount_of, pot_names
+from zcpolicy.condition import truth_of
+from zcpolicy.facts import MAX_HISTORY, Entry
+from zcpolicy.ledgers.memory import Charge
+from zcpolicy.operands import Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from zcpolicy.decision import Decision
+    from zcpolicy.plan import Plan
+    from zcpolicy.resolver import ResolvedAgentExecution
+
+
+def record(decision: Decision, ok: bool) -> None:
+    """Marks, charges and remembers a call that runs now."""
+    plan, run = decision._verdict.plan, decision._run
+    if plan is None:
+        return
+    run.session.mark(labels_of(plan, decision.arguments, run))
+    now = run.resolver.now(run.session)
+    run.resolver.ledger.add(charges_of(plan, decision.arguments, run, now))
+    entry = Entry(plan.name, decision.arguments, ok=ok, at=now, agent=run.agent)
+    run.session.record(entry)
+    done = run.resolver.done_by(run.session.client)
+    done.append(entry)
+    if len(done) > MAX_HISTORY:
+        del done[: MAX_HISTORY // 10]
+
+
+def labels_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> list[str]:
+    """The labels that a call of these arguments puts on its session; what cannot be told marks."""
+    call = Call(arguments, run.session, run.session.labels, plan.tool)
+    return [rule.data["label"] for rule, node in plan.marks if node is None or truth_of(node, call) is not False]
+
+
+def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution, now: float) -> list[Charge]:
+    """One call, and one sum for each argument that a limit on this tool sums."""
+    counted = plan.stack.counted
+    above: list[ResolvedAgentExecution] = []
+    next_above: ResolvedAgentExecution | None = run
+    while next_above is not None:
+        above.append(next_above)
+        next_above = next_above.parent
+    common: dict[str, Any] = {
+        "at": now,
+        "tool": plan.name,
+        "client": run.session.client,
+        "agents": tuple(level.agent for level in counted),
+        "chains": frozenset(name for level in counted for name in level.chain),
+        "skills": frozenset(skill for level in counted for skill in level.skills),
+        "sessions": frozenset(one.session.id for one in above),
+        "turns": frozenset((one.session.id, one.session.turn) for one in above),
+        "values": _values(plan, arguments),
+    }
+    charges = [Charge(unit="calls", amount=1, **common)]
+    for path in sorted({tuple(limit.get("argument", ())) for _, _, _, limit in plan.limits if limit["unit"] == "sum"}):
+        charges.append(Charge(unit="sum", amount=amount_of(path, arguments, None), argument=path, **common))
+    return charges
+
+
+def _values(plan: Plan, arguments: dict[str, Any]) -> dict[tuple[str, ...], frozenset[str]]:
+    found: dict[tuple[str, ...], frozenset[str]] = {}
+    for _, _, _, limit in plan.limits:
+        each = limit.get("each", [])
+        if each and each[0] == "args":
+            try:
+                found[tuple(each[1:])] = pot_names(tuple(each[1:]), arguments, None)
+            except Unpayable:
+                continue
+    return found

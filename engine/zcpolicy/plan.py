@@ -1,0 +1,254 @@
+"""One agent's stack and one tool: only the statements that can matter, and the function that decides a call.
+
+In: a `Stack` and a tool. Out: a `Plan`. It is built when the tool is first asked for, and shared by all runs of the
+stack. Which conditions hold becomes bits; equal bits have equal outcomes, which are combined once.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.call import Malformed, judge
+from zcpolicy.combine import (
+    ALWAYS, FIRST_FREE, INTERACTIVE, MAYBE_PROTECTED, PROTECTED, BodyPlan, Verdict, conclude,
+)  # fmt: skip
+from zcpolicy.condition import compile_condition, possible, truth_of
+from zcpolicy.decision import Decision
+from zcpolicy.exact import canonical
+from zcpolicy.generate import generate
+from zcpolicy.operands import Call, Site
+from zcpolicy.program import head_of, tools_in
+from zcpolicy.stack import RuleRef
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
+
+    from zcpolicy.condition import Node
+    from zcpolicy.facts import Drift, Session, ToolName
+    from zcpolicy.resolver import ResolvedAgentExecution
+    from zcpolicy.shapes import Answer, Limit, Rule, Tool
+    from zcpolicy.stack import BodyRef, Level, Stack
+
+    Decide = Callable[[Any, "ResolvedAgentExecution"], Decision]
+
+MAX_VERDICTS: Final = 4_096
+"""Outcomes that one plan remembers."""
+
+GRANTING: Final = ("allow", "auto_approve")
+_DRIFT: Final[dict[str, Answer]] = {"description": "ask", "schema": "deny", "launch": "deny"}
+
+
+class Question:
+    """One condition that the decision depends on. `must`: the bit of TRUE; `may`: of not FALSE; 0: not wanted."""
+
+    __slots__ = ("grants", "may", "must", "node")
+
+    def __init__(self, node: Node, grants: bool) -> None:
+        self.node = node
+        self.grants = grants
+        self.must = 0
+        self.may = 0
+
+
+class Plan:
+    """What a stack can say of one tool, and `decide(arguments, run)`."""
+
+    __slots__ = (
+        "_free", "_sites", "_verdicts", "bodies", "decide", "limits", "marks", "name", "protects", "questions", "requires",
+        "stack", "tool", "tool_id",
+    )  # fmt: skip
+
+    def __init__(self, stack: Stack, tool_id: int, tool: Tool, protects: bool, drift: Drift | None = None) -> None:
+        self.stack = stack
+        self.tool_id = tool_id
+        self.tool = tool
+        self.name: ToolName = tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
+        self.questions: dict[tuple[str, bool], Question] = {}
+        self.requires: list[tuple[RuleRef, int]] = []
+        self.marks: list[tuple[RuleRef, Node | None]] = []
+        self.limits: list[tuple[Level, BodyRef, int, Limit]] = []
+        self._free = FIRST_FREE
+        self._verdicts: dict[int, Verdict] = {}
+        own, context = stack.own, head_of(stack.program)["context"]
+        self._sites = {grants: Site(tool, own.agent, own.depth, context, grants) for grants in (True, False)}
+        self.bodies = [self._body(body, drift) for body in stack.bodies()]
+        self._limit()
+        self.protects = protects and tool["class"] != "read"
+        self.decide: Decide = generate(self, self._verdicts)
+
+    # --- building ------------------------------------------------------------------------------------------------
+
+    def _has(self, ids: str) -> bool:
+        return self.tool_id in tools_in(self.stack.program, ids)
+
+    def _body(self, body: BodyRef, drift: Drift | None) -> BodyPlan:
+        plan, data = BodyPlan(body), body.data
+        for index, rule in enumerate(data.get("rules", ())):
+            if self._has(rule["tools"]):
+                self._rule(plan, RuleRef(body, "rules", index), rule)
+        plan.outside = tuple(
+            RuleRef(body, "only", index)
+            for index, only in enumerate(data.get("only", ()))
+            if not self._has(only["tools"])
+        )
+        if self.tool["server"] is not None and "connect" in data and not self._has(data["connect"]["tools"]):
+            plan.unconnected = RuleRef(body, "connect")
+        if "autonomy" in data:
+            plan.cap = (data["autonomy"][self.tool["class"]], RuleRef(body, "autonomy"))
+        for index, require in enumerate(data.get("require", ())):
+            if self._has(require["later"]):
+                found = (RuleRef(body, "require", index), self._bit())
+                plan.requires.append(found)
+                self.requires.append(found)
+        if drift is not None and (body.grants or drift in data.get("drift", {})):
+            plan.drift = (data.get("drift", {}).get(drift, _DRIFT[drift]), RuleRef(body, "drift"))
+        return plan
+
+    def _rule(self, plan: BodyPlan, ref: RuleRef, rule: Rule) -> None:
+        effect = rule["effect"]
+        if effect == "mark":
+            condition = rule.get("if")
+            node = compile_condition(condition, self._sites[False]) if condition is not None else None
+            self.marks.append((ref, node))
+        elif effect == "deny":
+            unclear = "unclear" in rule
+            must = self._must(rule) if unclear else ALWAYS
+            plan.denies.append((ref, must, self._may(rule), unclear))
+        elif effect == "ask":
+            plan.asks.append((ref, self._may(rule)))
+        elif effect == "allow" and plan.body.grants:
+            plan.allows.append((ref, self._must(rule), bool(rule.get("approval"))))
+        elif effect == "auto_approve" and plan.body.grants:
+            plan.waivers.append((ref, self._must(rule)))
+
+    def _bit(self) -> int:
+        bit = self._free
+        self._free <<= 1
+        return bit
+
+    def _question(self, rule: Rule) -> Question | None:
+        condition = rule.get("if")
+        if condition is None:
+            return None
+        grants = rule["effect"] in GRANTING
+        key = (canonical(condition), grants)
+        if key not in self.questions:
+            self.questions[key] = Question(compile_condition(condition, self._sites[grants]), grants)
+        return self.questions[key]
+
+    def _must(self, rule: Rule) -> int:
+        question = self._question(rule)
+        if question is None:
+            return ALWAYS
+        question.must = question.must or self._bit()
+        return question.must
+
+    def _may(self, rule: Rule) -> int:
+        question = self._question(rule)
+        if question is None:
+            return ALWAYS
+        question.may = question.may or self._bit()
+        return question.may
+
+    def _limit(self) -> None:
+        for level in self.stack.counted:
+            for body in level.bodies:
+                for index, limit in enumerate(body.data.get("limits", ())):
+                    if "tools" not in limit or self._has(limit["tools"]):
+                        self.limits.append((level, body, index, limit))
+
+    def speaks(self, rule: Rule) -> bool:
+        """Whether a rule is about this tool."""
+        return self._has(rule["tools"])
+
+    def site(self, effect: str) -> Site:
+        """Where the conditions of such rules stand."""
+        return self._sites[effect in GRANTING]
+
+    # --- deciding ------------------------------------------------------------------------------------------------
+
+    def verdict(self, bits: int) -> Verdict:
+        """The outcome of these bits, remembered."""
+        found = self._verdicts.get(bits)
+        if found is None:
+            found = conclude(self.bodies, bits)
+            found.plan, found.tool, found.bits = self, self.name, bits
+            if len(self._verdicts) >= MAX_VERDICTS:
+                self._verdicts.clear()
+            self._verdicts[bits] = found
+        return found
+
+    def slowly(self, arguments: object, run: ResolvedAgentExecution) -> Decision:
+        """The plain way: exact judging, three-valued evaluation. What the generated function must agree with."""
+        session = run.session
+        labels = session.labels
+        try:
+            judged = judge(self.tool["schema"], arguments, session.supplies_defaults)
+        except Malformed as error:
+            return Decision(self.failed("malformed", str(error)), {}, run, labels)
+        call = Call(judged, session, labels, self.tool)
+        bits = base_bits(session) | self.bits_of(call)
+        if self.requires or self.protects:
+            bits |= self.facts_bits(call, run)
+        return self.settled(self.verdict(bits), judged, run, labels)
+
+    def bits_of(self, call: Call) -> int:
+        """The bits of all conditions, by the plain evaluator."""
+        bits = 0
+        for question in self.questions.values():
+            truth = truth_of(question.node, call)
+            if truth is True:
+                bits |= question.must
+            if truth is not False:
+                bits |= question.may
+        return bits
+
+    def facts_bits(self, call: Call, run: ResolvedAgentExecution) -> int:
+        """The bits of what was done before (`require`), and of protected files."""
+        bits = 0
+        if self.requires:
+            from zcpolicy.history import unmet
+
+            for rule, bit in self.requires:
+                if unmet(rule.data, call.arguments, run, self.stack):
+                    bits |= bit
+        if self.protects:
+            hit = run.resolver.touches_protected(call)
+            bits |= PROTECTED if hit else MAYBE_PROTECTED if hit is None else 0
+        return bits
+
+    def settled(self, verdict: Verdict, judged: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]) -> Decision:
+        """The decision, after a look at the limits that the call would count in."""
+        if self.limits and verdict.effect != "deny":
+            from zcpolicy.budgets import exhausted
+
+            over = exhausted(self, judged, run)
+            if over is not None:
+                over.plan, over.tool, over.bits, over.said = self, self.name, verdict.bits, verdict.said
+                verdict = over
+        return Decision(verdict, judged, run, labels)
+
+    def failed(self, reason: str, note: str = "") -> Verdict:
+        """A deny that no rule decided."""
+        verdict = Verdict("deny", reason, note=note)
+        verdict.plan, verdict.tool = self, self.name
+        return verdict
+
+    def callable_at_all(self, session: Session) -> bool:
+        """Whether some arguments may lead to anything but a deny: conditions that look at them count as it helps."""
+        call = Call({}, session, session.labels, self.tool)
+        bits = base_bits(session)
+        for question in self.questions.values():
+            truths = possible(question.node, call)
+            if question.grants:
+                bits |= question.must if True in truths else 0
+                continue
+            bits |= question.may if False not in truths else 0
+            bits |= question.must if truths == {True} else 0
+        return conclude(self.bodies, bits).effect != "deny"
+
+
+def base_bits(session: Session) -> int:
+    """The bits that a call begins with."""
+    return ALWAYS | INTERACTIVE if session.interactive else ALWAYS
+

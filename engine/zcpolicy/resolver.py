@@ -1,0 +1,364 @@
+"""The one resolver: from a program and the host's facts to executions, and from calls to decisions.
+
+In: a `Program`, a `Session`, a `Narrowing`. Out: sealed `ResolvedAgentExecution`s, and `Decision`s.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.combine import Verdict
+from zcpolicy.decision import Decision
+from zcpolicy.delegation import is_independent, refusal, stack_below
+from zcpolicy.facts import Entry, Narrowing, Session
+from zcpolicy.narrowing import body_of
+from zcpolicy.plan import Plan, base_bits
+from zcpolicy.program import head_of
+from zcpolicy.sealed import Sealed, put
+from zcpolicy.stack import Level, Stack, level_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Final
+
+    from zcpolicy.facts import ToolName
+    from zcpolicy.ledgers.memory import MemoryLedger
+    from zcpolicy.operands import Call
+    from zcpolicy.program import Program
+    from zcpolicy.stack import BodyRef
+
+MAX_UNKNOWN_NAMES: Final = 4_096
+"""Names of tools that do not exist which are remembered, so that asking again is cheap."""
+
+
+class ResolveError(Exception):
+    """An execution that cannot be. The message says why, lower case, no full stop."""
+
+
+class UnknownAgent(ResolveError):
+    """The program has no agent of this name."""
+
+
+class PermitError(ResolveError):
+    """A call that may not run: it was denied, or nobody said yes, or it is not of this execution."""
+
+
+class Resolver(Sealed):
+    """Decides by one program. Made by `Resolver(program, …)`.
+
+    `protected`: absolute paths of files that no tool above class `read` may touch. `generation`: the host's count of
+    reloads. `ledger`: what was spent; by default in this process's memory.
+    """
+
+    __slots__ = ("_by_agent", "_clients", "_protected", "_tool_ids", "_unknown", "generation", "ledger", "program")
+    _maker = "`Resolver(program)`"
+
+    if TYPE_CHECKING:
+        program: Final[Program]
+        generation: Final[int]
+        ledger: Final[MemoryLedger]
+        _protected: Final[Callable[[Any, Any], bool | None] | None]
+        _tool_ids: Final[dict[ToolName, int]]
+        _by_agent: Final[dict[str, Stack]]
+        _unknown: Final[dict[Any, str]]
+        _clients: Final[dict[str, list[Entry]]]
+
+    def __new__(
+        cls,
+        program: Program,
+        *,
+        protected: Iterable[str] = (),
+        generation: int = 1,
+        ledger: MemoryLedger | None = None,
+    ) -> Resolver:
+        from zcpolicy.ledgers.memory import MemoryLedger
+        from zcpolicy.program import Program
+
+        if type(program) is not Program:
+            raise TypeError("a resolver is made from a Program")
+        made: Resolver = object.__new__(cls)
+        files = tuple(protected)
+        put(made, "program", program)
+        put(made, "generation", generation)
+        put(made, "ledger", ledger if ledger is not None else MemoryLedger())
+        put(made, "_protected", _protection(files) if files else None)
+        put(made, "_tool_ids", {name: index for index, name in enumerate(program.tools)})
+        put(made, "_by_agent", {})
+        put(made, "_unknown", {})
+        put(made, "_clients", {})
+        return made
+
+    def resolve(
+        self,
+        agent: str,
+        *,
+        session: Session | None = None,
+        narrowing: Narrowing | None = None,
+        parent: ResolvedAgentExecution | None = None,
+        skills: Iterable[str] = (),
+        independent: bool | None = None,
+    ) -> ResolvedAgentExecution:
+        """An agent at work. `parent`: the execution that delegates to it; `skills`: those loaded from the start.
+
+        `independent=False` makes a child bounded although it may be independent. Raises UnknownAgent, ResolveError
+        (not delegable, a skill that is not the agent's, a fact that is needed and never supplied), CompiledError.
+        """
+        loaded = tuple(dict.fromkeys(skills))
+        if parent is not None:
+            stack, session = self._below(agent, session, narrowing, parent, loaded, independent)
+        elif narrowing is None and not loaded:
+            stack = self._plain(agent)
+        else:
+            stack = self._root(agent, narrowing, loaded)
+        session = session if session is not None else Session()
+        for skill in loaded:
+            _may_load(stack, skill)
+        if session.never:
+            from zcpolicy.needs import refuse_unmet
+
+            refuse_unmet(stack, session)
+        if session.drift:
+            stack = Stack(stack.program, stack.levels, stack.counted)  # plans that know of the drift, for this run
+        return _execution(self, stack, session, parent)
+
+    def decide(self, agent: str, tool: ToolName, arguments: object, *, session: Session | None = None) -> Decision:
+        """One decision without holding an execution; an unknown agent is a deny."""
+        try:
+            run = _execution(self, self._plain(agent), session if session is not None else Session(), None)
+        except UnknownAgent:
+            verdict = Verdict("deny", "unknown-agent")
+            verdict.tool = tool
+            nobody = Stack(self.program, (Level(str(agent), (), (), 0, ()),), ())
+            run = _execution(self, nobody, session if session is not None else Session(), None)
+            return Decision(verdict, {}, run, run.session.labels)
+        return run.decide(tool, arguments)
+
+    # --- for the engine ------------------------------------------------------------------------------------------
+
+    def now(self, session: Session) -> float:
+        """The session's clock, never before a time that was already acted on: a clock set back grants nothing."""
+        return self.ledger.now(session.clock())
+
+    def done_by(self, client: str) -> list[Entry]:
+        """Calls that ran in this process for a client, in any session."""
+        return self._clients.setdefault(client, [])
+
+    def touches_protected(self, call: Call) -> bool | None:
+        """Whether a call's paths hit a protected file; None: they may."""
+        found: bool | None = False
+        if self._protected is not None:
+            for path in call.found.paths:
+                hit = self._protected(path, call.where)
+                if hit:
+                    return True
+                found = None if hit is None else found
+        return found
+
+    def plan(self, stack: Stack, tool: Any, session: Session) -> Plan | Verdict:
+        """The plan of a tool, or the deny for a name that is none."""
+        known = self._tool_ids.get(tool) if _is_name(tool) else None
+        if known is not None and self._why_unknown(tool, known=True) != "not-canonical":
+            from zcpolicy.mentions import sources
+
+            data = head_of(self.program)["tools"][known]
+            protects = self._protected is not None and sources(data["schema"])[0]
+            return Plan(stack, known, data, protects or (self._protected is not None and _has_url(data)), session.drift.get(tool))
+        verdict = Verdict("deny", self._why_unknown(tool, known=False))
+        verdict.tool = tool
+        return verdict
+
+    def _why_unknown(self, tool: Any, *, known: bool) -> str:
+        if not _is_name(tool):
+            return "unknown-tool"
+        found = self._unknown.get(tool)
+        if found is None:
+            from zcpolicy.names import is_canonical
+
+            parts = (tool,) if isinstance(tool, str) else tool
+            names = {part for name in self._tool_ids for part in ((name,) if isinstance(name, str) else name)}
+            found = "unknown-tool" if all(is_canonical(part, names) for part in parts) else "not-canonical"
+            if not known:
+                if len(self._unknown) >= MAX_UNKNOWN_NAMES:
+                    self._unknown.clear()
+                self._unknown[tool] = found
+        return found
+
+    def _plain(self, agent: str) -> Stack:
+        """The stack of an agent with nothing taken away: one for all its runs."""
+        stack = self._by_agent.get(agent) if isinstance(agent, str) else None
+        if stack is None:
+            stack = self._by_agent[agent] = self._root(agent, None, ())
+        return stack
+
+    def _root(self, agent: str, narrowing: Narrowing | None, skills: tuple[str, ...]) -> Stack:
+        level = None
+        if isinstance(agent, str):
+            _known_skills(self.program, skills)
+            level = level_of(self.program, agent, 0, skills, self._added(narrowing))
+        if level is None:
+            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
+        return Stack(self.program, (level,), (level,))
+
+    def _added(self, narrowing: Narrowing | None) -> tuple[BodyRef, ...]:
+        return () if narrowing is None else (body_of(narrowing, self.program, self._tool_ids),)
+
+    def _below(
+        self,
+        agent: str,
+        session: Session | None,
+        narrowing: Narrowing | None,
+        parent: ResolvedAgentExecution,
+        skills: tuple[str, ...],
+        independent: bool | None,
+    ) -> tuple[Stack, Session]:
+        above = parent.stack
+        if parent.resolver is not self:
+            raise ResolveError("the execution above is of another resolver")
+        if agent not in self.program.agents:
+            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
+        why = refusal(above, agent)
+        if why is not None:
+            raise ResolveError(why)
+        free = is_independent(above, agent)
+        if independent and not free:
+            raise ResolveError(f"agent `{agent}` may not be delegated to independently")
+        _known_skills(self.program, skills)
+        stack = stack_below(above, agent, skills, self._added(narrowing), free and independent is not False)
+        if stack is None:
+            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
+        return stack, _below_session(parent.session, session)
+
+
+def _below_session(above: Session, session: Session | None) -> Session:
+    """The child's facts: the delegator's labels and its lack of interactivity reach it."""
+    if session is None or session is above:
+        return above
+    session.mark(above.labels)
+    session.interactive = session.interactive and above.interactive
+    if session.above is None:
+        session.above = above
+    return session
+
+
+def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:
+    from zcpolicy.predicates.path import protected_hit
+
+    return protected_hit(files)
+
+
+def _has_url(tool: Any) -> bool:
+    from zcpolicy.mentions import sources
+
+    return sources(tool["schema"])[1]
+
+
+def _is_name(tool: Any) -> bool:
+    if type(tool) is tuple:
+        return len(tool) == 2 and type(tool[0]) is str and type(tool[1]) is str
+    return type(tool) is str
+
+
+def _known_skills(program: Program, skills: tuple[str, ...]) -> None:
+    for skill in skills:
+        if skill not in head_of(program)["skills"]:
+            raise ResolveError(f"there is no skill `{str(skill)[:60]}`")
+
+
+def _may_load(stack: Stack, skill: str) -> None:
+    """Every body that speaks of skills has to name it; a granting body that does not speak allows none."""
+    for body in stack.bodies():
+        allowed = body.data.get("skills", [] if body.grants else None)
+        if allowed is not None and skill not in allowed:
+            raise ResolveError(f"{body.kind} `{body.name}` may not load skill `{skill}`")
+
+
+class ResolvedAgentExecution(Sealed):
+    """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
+
+    __slots__ = ("_plans", "base", "parent", "resolver", "session", "stack")
+    _maker = "`Resolver.resolve`"
+
+    if TYPE_CHECKING:
+        resolver: Final[Resolver]
+        session: Final[Session]
+        stack: Final[Stack]
+        parent: Final[ResolvedAgentExecution | None]
+        base: Final[int]
+        _plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]]
+
+    @property
+    def agent(self) -> str:
+        """The acting agent's name."""
+        return self.stack.own.agent
+
+    @property
+    def depth(self) -> int:
+        """How many executions stand above this one."""
+        return self.stack.own.depth
+
+    def decide(self, tool: ToolName, arguments: object) -> Decision:
+        """The decision for one call. `arguments`: a dictionary of JSON values, or JSON text. Never raises."""
+        try:
+            decide = self._plans[tool]
+        except (KeyError, TypeError):
+            return self._first(tool, arguments)
+        return decide(arguments, self)
+
+    def _first(self, tool: Any, arguments: object) -> Decision:
+        plan = self.resolver.plan(self.stack, tool, self.session)
+        if isinstance(plan, Verdict):
+            return Decision(plan, {}, self, self.session.labels)
+        self.stack.plans[plan.name] = plan
+        self._plans[plan.name] = plan.decide
+        return plan.decide(arguments, self)
+
+    def tools(self) -> tuple[ToolName, ...]:
+        """The tools that may be shown: none that could be called is left out."""
+        return tuple(name for name in self.resolver.program.tools if self._may_show(name))
+
+    def _may_show(self, name: ToolName) -> bool:
+        plan = self.plan_of(name)
+        return plan is not None and plan.callable_at_all(self.session)
+
+    def plan_of(self, name: ToolName) -> Plan | None:
+        """The plan of a tool of the catalogue. For the engine."""
+        plan = self.stack.plans.get(name)
+        if plan is None:
+            found = self.resolver.plan(self.stack, name, self.session)
+            plan = None if isinstance(found, Verdict) else found
+        return plan
+
+    def permit(self, decision: Decision, *, approved: bool = False, ok: bool = True) -> Decision:
+        """Records a call that runs now: its labels, what it spends, and in the history that it ran.
+
+        Decides again first, so that nothing else is permitted than would be. `approved`: somebody said yes to an
+        `ask`. `ok`: whether the tool reported success. Returns that decision. Raises PermitError.
+        """
+        if decision._run is not self:
+            raise PermitError("the decision is of another execution")
+        again = self.decide(decision.tool, decision.arguments)
+        if again.effect == "deny" or (again.effect == "ask" and not approved):
+            raise PermitError(f"the call is not permitted: {again.reason}")
+        from zcpolicy.permits import record
+
+        record(again, ok)
+        return again
+
+    def explain(self, decision: Decision) -> list[dict[str, Any]]:
+        """The whole trace of a decision of this execution."""
+        return decision.trace()
+
+    def __repr__(self) -> str:
+        return f"<ResolvedAgentExecution {self.agent}, depth {self.depth}>"
+
+
+def _execution(
+    resolver: Resolver, stack: Stack, session: Session, parent: ResolvedAgentExecution | None
+) -> ResolvedAgentExecution:
+    run: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
+    put(run, "resolver", resolver)
+    put(run, "session", session)
+    put(run, "stack", stack)
+    put(run, "parent", parent)
+    put(run, "base", base_bits(session))
+    put(run, "_plans", stack.decides)
+    return run

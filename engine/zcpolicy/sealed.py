@@ -1,0 +1,45 @@
+"""Sealed types: objects that only their one maker makes, and that nobody alters, copies or pickles.
+
+In: nothing. Out: the class `Sealed`. It stops mistakes, not hostile code in the same process.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final, Never, SupportsIndex
+
+put: Final = object.__setattr__
+"""Sets a slot of a sealed object. For its maker alone."""
+
+
+class Sealed:
+    """The parent of the sealed types. A direct child in this package is a sealed type; nothing below it can be.
+
+    Makers write `object.__new__(Type)` and fill the slots with `put`.
+    """
+
+    __slots__ = ()
+    _maker = "its maker"
+
+    def __init_subclass__(cls) -> None:
+        if Sealed not in cls.__bases__ or not cls.__module__.startswith("zcpolicy."):
+            raise TypeError(f"{cls.__mro__[1].__name__} is sealed and cannot be subclassed")
+
+    def __new__(cls, sealed: Never, /) -> Any:
+        raise TypeError(f"{cls.__name__} is sealed: it is made by {cls._maker}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is sealed: `{name}` cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is sealed: `{name}` cannot be deleted")
+
+    def __copy__(self) -> Never:
+        raise TypeError(f"{type(self).__name__} is sealed and cannot be copied")
+
+    def __deepcopy__(self, memo: object) -> Never:
+        raise TypeError(f"{type(self).__name__} is sealed and cannot be copied")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        raise TypeError(f"{type(self).__name__} is sealed and cannot be pickled")

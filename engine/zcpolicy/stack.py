@@ -1,0 +1,169 @@
+"""The bodies that one execution stands under: its own, and those of the executions above it (SPEC 5 and 10).
+
+In: a program, an agent, what the host takes away, the execution above. Out: a `Stack` of `Level`s, outermost last.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.program import CompiledError, agent_of, head_of, origins_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Final
+
+    from zcpolicy.decision import Decision
+    from zcpolicy.plan import Plan
+    from zcpolicy.program import Program
+    from zcpolicy.resolver import ResolvedAgentExecution
+    from zcpolicy.shapes import Agent, Body, Place
+
+MAX_NARROWING_CHAIN: Final = 1_000
+
+
+class BodyRef:
+    """One body, and where its parts were written. `grants`: the root of a chain of agents."""
+
+    __slots__ = ("_origins", "_program", "data", "grants", "kind", "name")
+
+    def __init__(self, program: Program, data: Body) -> None:
+        self._program = program
+        self._origins: Any = None
+        self.data = data
+        self.kind = data["kind"]
+        self.name = data["name"]
+        self.grants = data["kind"] == "agent"
+
+    def places(self, part: str, index: int) -> list[Place]:
+        """Where an element of a list was written, or (`index` below 0) another statement, or the body itself."""
+        if self._origins is None:
+            kind = self.kind if self.kind in ("ceiling", "skill") else "agent"
+            known = self.kind != "narrowing"
+            self._origins = origins_of(self._program, kind, self.name) if known else {}
+        origins = self._origins
+        try:
+            found: Any = origins[part][index] if index >= 0 else origins.get("other", {}).get(part, [])
+            if not found and "place" in origins:
+                found = [origins["place"]]
+            return [place for place in found if _is_place(place)]
+        except (KeyError, IndexError, TypeError, AttributeError):
+            return []
+
+
+def _is_place(place: Any) -> bool:
+    return isinstance(place, list) and len(place) == 3 and all(isinstance(part, str) for part in place)
+
+
+class RuleRef:
+    """One statement that decided: where it stands, what it says, and its `because`."""
+
+    __slots__ = ("body", "index", "part")
+
+    def __init__(self, body: BodyRef, part: str, index: int = -1) -> None:
+        self.body = body
+        self.part = part
+        self.index = index
+
+    @property
+    def data(self) -> Any:
+        """The statement in its compiled form."""
+        whole: Any = self.body.data.get(self.part)
+        return whole[self.index] if self.index >= 0 else whole
+
+    @property
+    def because(self) -> str | None:
+        """The reason that the policy gives."""
+        data = self.data
+        found = data.get("because") if isinstance(data, dict) else None
+        return found if isinstance(found, str) else None
+
+    @property
+    def place(self) -> Place | None:
+        """`[file, line, text]`, None where the origins are not known."""
+        found = self.body.places(self.part, self.index)
+        return found[0] if found else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As FORMATS lays it out."""
+        file, line, text = self.place or [None, None, None]
+        return {"file": file, "line": int(line) if line and line.isdigit() else None, "text": text, "because": self.because}
+
+    def __repr__(self) -> str:
+        file, line, text = self.place or ["?", "?", f"{self.body.kind} {self.body.name}: {self.part}[{self.index}]"]
+        return f"<{file}:{line} {text}>"
+
+
+class Level:
+    """One execution: the bodies of an agent at work. `chain`: the agent and those it narrows, root last."""
+
+    __slots__ = ("agent", "bodies", "chain", "depth", "skills")
+
+    def __init__(self, agent: str, bodies: tuple[BodyRef, ...], chain: tuple[str, ...], depth: int, skills: tuple[str, ...]) -> None:
+        self.agent = agent
+        self.bodies = bodies
+        self.chain = chain
+        self.depth = depth
+        self.skills = skills
+
+    @property
+    def root(self) -> BodyRef:
+        """The body that grants."""
+        return next(body for body in self.bodies if body.grants)
+
+
+class Stack:
+    """An execution's own level, then those that bound it. `counted`: all levels whose limits it counts in."""
+
+    __slots__ = ("counted", "decides", "levels", "plans", "program")
+
+    def __init__(self, program: Program, levels: tuple[Level, ...], counted: tuple[Level, ...]) -> None:
+        self.program = program
+        self.levels = levels
+        self.counted = counted
+        self.plans: dict[Any, Plan] = {}
+        self.decides: dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]] = {}
+
+    @property
+    def own(self) -> Level:
+        """The acting execution."""
+        return self.levels[0]
+
+    def bodies(self) -> Iterator[BodyRef]:
+        """All bodies that decide."""
+        for level in self.levels:
+            yield from level.bodies
+
+
+def chain_of(program: Program, name: str) -> list[Agent] | None:
+    """An agent and those it narrows, root last. None if there is no such agent. Raises CompiledError."""
+    found: list[Agent] = []
+    wanted: str | None = name
+    while wanted is not None:
+        agent = agent_of(program, wanted)
+        if agent is None:
+            if not found:
+                return None
+            raise CompiledError(f"agent `{name}` narrows `{wanted}`, which is not there")
+        found.append(agent)
+        if len(found) > MAX_NARROWING_CHAIN:
+            raise CompiledError(f"agent `{name}` narrows itself")
+        wanted = agent["narrows"]
+    kinds = [agent["body"]["kind"] for agent in found]
+    if kinds != ["narrows"] * (len(found) - 1) + ["agent"]:
+        raise CompiledError(f"agent `{name}` has no body that grants")
+    return found
+
+
+def level_of(program: Program, name: str, depth: int, skills: tuple[str, ...], added: tuple[BodyRef, ...]) -> Level | None:
+    """The level of an agent at work with active skills and added bodies (the host's narrowing)."""
+    chain = chain_of(program, name)
+    if chain is None:
+        return None
+    head = head_of(program)
+    bodies = [BodyRef(program, agent["body"]) for agent in chain]
+    bodies.append(BodyRef(program, head["ceiling"]))
+    bodies.extend(BodyRef(program, head["skills"][skill]) for skill in skills)
+    for body in bodies[len(chain) :]:
+        body.grants = False
+    names = tuple(agent["body"]["name"] for agent in chain)
+    return Level(name, (*bodies, *added), names, depth, skills)

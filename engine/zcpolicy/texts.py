@@ -1,0 +1,144 @@
+"""The three texts of a decision: for the model, for a person, for the log.
+
+In: a `Decision`. Out: text. What came from a call is escaped; the model's text quotes no policy.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.exact import exact, number_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from zcpolicy.decision import Decision
+    from zcpolicy.facts import ToolName
+
+MAX_SHOWN: Final = 400
+"""Characters of one argument that a person is shown, unless a rule that decided reads it: then all."""
+
+_FOR_MODEL: Final = {
+    "unknown-agent": "This agent is not known here. Do not retry.",
+    "not-canonical": "The tool's name is not spelled as a tool's name is. Use one of the listed tools.",
+    "unknown-tool": "There is no such tool. Use one of the listed tools.",
+    "malformed": "The arguments do not fit the tool: {note}. Correct them and call again.",
+    "stale-policy": "The rules are being renewed. Try again later.",
+    "protected": "This call touches files that no tool may touch. Leave them alone and go on without them.",
+    "drift": "This tool has changed and is not approved in its new form. Use another tool.",
+    "not-connected": "This tool's server is not available here. Use another tool.",
+    "not-granted": "This call is not permitted. Use another tool, or other arguments.",
+    "outside-only": "This tool is not part of this task. Use another tool.",
+    "denied": "This call is not permitted. Do not try to reach the same end in another way; use other means or tell the user.",
+    "precondition": "Something has to be done before this call is permitted. Do that first.",
+    "autonomy": "This kind of tool may not be used here. Use a tool that only reads, or tell the user.",
+    "no-approver": "This call needs somebody's approval, and nobody can be asked. Go on without it.",
+    "ledger-unavailable": "Whether there is room for this call cannot be told now. Try again later.",
+    "budget": "A limit is reached. Go on without this call{retry}.",
+    "asked": "This call waits for a person's approval.",
+    "allowed": "This call is permitted.",
+}
+"""What to do instead, by reason."""
+
+
+def for_model(decision: Decision) -> str:
+    """One or two sentences; of the call it repeats at most the names of arguments."""
+    wait = decision.retry_after
+    retry = f", or call again in {int(wait) + 1} seconds" if wait is not None else ""
+    return _FOR_MODEL[decision.reason].format(note=decision.note, retry=retry)
+
+
+def for_person(decision: Decision) -> str:
+    """The question, or what was decided, with the call and the reasons that the policy gives."""
+    head = {"ask": "Allow", "allow": "Allowed:", "deny": "Denied:"}[decision.effect]
+    mark = "?" if decision.effect == "ask" else ""
+    read = _read_by_rules(decision)
+    shown = ", ".join(
+        f"{escaped(name)}: {_shown(value, whole=name in read)}" for name, value in decision.arguments.items()
+    )
+    lines = [f"{head} {spelled(decision.tool)}({shown}) for agent {escaped(decision.agent)}{mark}"]
+    lines += [f"because: {escaped(reason)}" for reason in dict.fromkeys(rule.because for rule in decision.rules) if reason]
+    if decision.effect != "allow":
+        lines.append(f"reason: {decision.reason}" + (f" ({escaped(decision.note)})" if decision.note else ""))
+    return "\n".join(lines)
+
+
+def for_log(decision: Decision) -> str:
+    """One line of JSON: who, what, which answer, by which rules."""
+    session = decision.facts
+    return json_text(
+        {
+            "effect": decision.effect,
+            "reason": decision.reason,
+            "agent": decision.agent,
+            "tool": list(decision.tool) if isinstance(decision.tool, tuple) else decision.tool,
+            "client": session["client"],
+            "session": session["session"],
+            "arguments": decision.arguments,
+            "rules": [f"{place[0]}:{place[1]}" for place in (rule.place for rule in decision.rules) if place],
+            "digest": decision.digest,
+        }
+    )
+
+
+def spelled(tool: ToolName) -> str:
+    """A tool's name for people."""
+    return "/".join(map(escaped, tool)) if isinstance(tool, tuple) else escaped(str(tool))
+
+
+def escaped(text: str) -> str:
+    """Controls, invisible and direction-changing characters made visible; everything else as it is."""
+    return "".join(one if one.isprintable() and one != "\u00ad" else _escape(one) for one in text)
+
+
+def _escape(letter: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(letter, f"\\u{{{ord(letter):x}}}")
+
+
+def _shown(value: Any, *, whole: bool) -> str:
+    text = escaped(json_text(value))
+    if whole or len(text) <= MAX_SHOWN:
+        return text
+    half = MAX_SHOWN // 2
+    return f"{text[:half]} […{len(text) - MAX_SHOWN} characters…] {text[-half:]}"
+
+
+def _read_by_rules(decision: Decision) -> set[str]:
+    """The arguments that deciding rules read; all of them where one reads `paths` or `urls`."""
+    found: set[str] = set()
+    for rule in decision.rules:
+        data = rule.data
+        condition = data.get("if") if isinstance(data, dict) else None
+        _collect(condition, found)
+    return set(decision.arguments) if "" in found else found
+
+
+def _collect(condition: Any, found: set[str]) -> None:
+    if condition is None:
+        return
+    for key in ("all", "any"):
+        for part in condition.get(key, ()):
+            _collect(part, found)
+    _collect(condition.get("not"), found)
+    left = condition.get("left", ["args", *condition.get("has", ())])
+    if left[0] == "args" and len(left) > 1:
+        found.add(left[1])
+    elif left[0] in ("paths", "urls"):
+        found.add("")
+
+
+def json_text(value: Any) -> str:
+    """JSON text; exact numbers as numbers, not as text."""
+    from json import dumps
+
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{dumps(str(name), ensure_ascii=False)}: {json_text(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    if value is None or isinstance(value, (bool, str)):
+        return dumps(value, ensure_ascii=False)
+    return repr(value) if isinstance(value, float) else _number(value)
+
+
+def _number(value: Any) -> str:
+    text = number_text(value)
+    return text if len(text) <= 40 else str(exact(value) if isinstance(value, float) else value)

@@ -1,0 +1,86 @@
+"""The whole trace of a decision: every body, every rule that speaks of the tool, every test with what it read.
+
+In: a verdict and its call. Out: JSON values, the execution's own bodies first.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.condition import AllOf, Not, Test, compile_condition, truth_of
+from zcpolicy.operands import MISSING, Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from zcpolicy.combine import Said, Verdict
+    from zcpolicy.condition import Node
+    from zcpolicy.plan import Plan
+    from zcpolicy.resolver import ResolvedAgentExecution
+
+MAX_VALUE_CHARACTERS: Final = 1_000
+MAX_ITEMS: Final = 100
+
+_TRUTH: Final = {True: "true", False: "false", None: "unknown"}
+
+
+def trace(
+    verdict: Verdict, arguments: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]
+) -> list[dict[str, Any]]:
+    """One entry for each body: `{body, kind, effect, reasons, rules}`; nothing if no tool was found or judged."""
+    plan = verdict.plan
+    if plan is None or not verdict.said:
+        return []
+    call = Call(arguments, run.session, labels, plan.tool)
+    return [_body(plan, said, call) for said in verdict.said]
+
+
+def _body(plan: Plan, said: Said, call: Call) -> dict[str, Any]:
+    rules: list[dict[str, Any]] = []
+    if said.body is not None:
+        for index, rule in enumerate(said.body.data.get("rules", ())):
+            if plan.speaks(rule):
+                rules.append(_rule(plan, said, index, rule, call))
+    return {
+        "body": said.name,
+        "kind": "protected" if said.body is None else said.body.kind,
+        "effect": said.effect,
+        "reasons": list(said.reasons),
+        "rules": rules,
+        "decided": [rule.to_json() for rule in said.rules],
+    }
+
+
+def _rule(plan: Plan, said: Said, index: int, rule: Any, call: Call) -> dict[str, Any]:
+    from zcpolicy.stack import RuleRef
+
+    assert said.body is not None
+    found = RuleRef(said.body, "rules", index).to_json()
+    found["effect"] = rule["effect"]
+    condition = rule.get("if")
+    if condition is None:
+        return {**found, "truth": "true", "condition": None}
+    node = compile_condition(condition, plan.site(rule["effect"]))
+    return {**found, "truth": _TRUTH[truth_of(node, call)], "condition": _node(node, call)}
+
+
+def _node(node: Node, call: Call) -> dict[str, Any]:
+    truth = _TRUTH[truth_of(node, call)]
+    if isinstance(node, Test):
+        return {"test": node.leaf, "truth": truth, "value": _value(node.value(call))}
+    if isinstance(node, Not):
+        return {"not": _node(node.part, call), "truth": truth}
+    return {"all" if isinstance(node, AllOf) else "any": [_node(part, call) for part in node.parts], "truth": truth}
+
+
+def _value(value: Any) -> Any:
+    """What a test read, as JSON and not too long; paths and URLs with `…` for what is not known of them."""
+    if value is MISSING:
+        return None
+    if isinstance(value, str):
+        return value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…"
+    if isinstance(value, list):
+        return [_value(one) for one in value[:MAX_ITEMS]]
+    parts = getattr(value, "parts", None)
+    if parts is not None:
+        return _value("".join("…" if part is None else part for part in parts))
+    return value

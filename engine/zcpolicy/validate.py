@@ -1,0 +1,219 @@
+"""Whether data of a compiled file has the shapes that the resolver relies on.
+
+In: parsed JSON. Out: nothing, or a `CompiledError`: a digest identifies, it does not vouch for what is in the file.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.program import MAX_TOOLS, SEMANTICS, CompiledError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
+
+    Check = Callable[[Any, int], bool]
+
+MAX_DEPTH: Final = 100
+"""How deep conditions, schemas and values may nest."""
+
+_RISKS: Final = ("read", "low", "medium", "high")
+_ANSWERS: Final = ("allow", "ask", "deny")
+
+
+def check_head(head: Any) -> None:
+    """Everything but the agents. Raises CompiledError."""
+    if isinstance(head, dict) and isinstance(head.get("semantics"), str) and head["semantics"] != SEMANTICS:
+        raise CompiledError(f"semantics `{head['semantics'][:20]}`, and this engine has `{SEMANTICS}`")
+    if not _HEAD(head, 0) or len(head["tools"]) > MAX_TOOLS:
+        raise CompiledError("this is not a compiled policy: a part has not the shape that it must have")
+
+
+def check_agents(agents: Any) -> None:
+    """A map of agents. Raises CompiledError."""
+    if not _map(_AGENT)(agents, 0):
+        raise CompiledError("this is not a compiled policy: an agent has not the shape that it must have")
+
+
+def _text(value: Any, depth: int) -> bool:
+    return type(value) is str
+
+
+def _flag(value: Any, depth: int) -> bool:
+    return type(value) is bool
+
+
+def _number(value: Any, depth: int) -> bool:
+    from zcpolicy.exact import number_of
+
+    try:
+        return type(value) is str and number_of(value) >= 0
+    except ValueError:
+        return False
+
+
+def _one_of(*choices: str) -> Check:
+    return lambda value, depth: type(value) is str and value in choices
+
+
+def _list(item: Check) -> Check:
+    return lambda value, depth: type(value) is list and depth < MAX_DEPTH and all(item(one, depth + 1) for one in value)
+
+
+def _map(item: Check) -> Check:
+    return lambda value, depth: (
+        type(value) is dict and depth < MAX_DEPTH and all(item(one, depth + 1) for one in value.values())
+    )
+
+
+def _either(*checks: Check) -> Check:
+    return lambda value, depth: any(check(value, depth) for check in checks)
+
+
+def _object(needed: dict[str, Check], optional: dict[str, Check] | None = None) -> Check:
+    known = {**needed, **(optional or {})}
+
+    def check(value: Any, depth: int) -> bool:
+        if type(value) is not dict or depth >= MAX_DEPTH or not needed.keys() <= value.keys() <= known.keys():
+            return False
+        return all(known[name](part, depth + 1) for name, part in value.items())
+
+    return check
+
+
+def _value(value: Any, depth: int) -> bool:
+    if value is None or type(value) in (str, bool):
+        return True
+    return depth < MAX_DEPTH and _COMPOUND(value, depth)
+
+
+def _schema(value: Any, depth: int) -> bool:
+    return _SCHEMA(value, depth)
+
+
+def _condition(value: Any, depth: int) -> bool:
+    return type(value) is dict and any(check(value, depth) for check in _CONDITIONS)
+
+
+def _signed(value: Any, depth: int) -> bool:
+    return type(value) is str and _number(value.removeprefix("-"), depth)
+
+
+_TEXTS: Final = _list(_text)
+_NAMES: Final[Check] = lambda value, depth: _TEXTS(value, depth) and bool(value)  # noqa: E731 - a check like the others
+_COMPOUND: Final = _either(_object({"n": _signed}), _object({"list": _list(_value)}), _object({"object": _map(_value)}))
+_KINDS: Final = (
+    "string", "path", "url", "shell", "command", "integer", "number", "boolean", "list", "object", "any", "null",
+)  # fmt: skip
+_SCHEMA: Final = _object(
+    {"kind": _one_of(*_KINDS)},
+    {
+        "unreviewed": _flag,
+        "nullable": _flag,
+        "enum": _list(_value),
+        "item": _schema,
+        "fields": _map(_schema),
+        "required": _TEXTS,
+        "extra": _either(_one_of("deny", "allow"), _schema),
+        "default": _value,
+    },
+)
+_TESTS: Final = (
+    "==", "<", "<=", ">", ">=", "in", "like", "matches", "contains", "under", "glob", "in_domain", "in_net",
+    "runs only", "runs any",
+)  # fmt: skip
+_CONDITIONS: Final = (
+    _object(
+        {
+            "test": _one_of(*_TESTS),
+            "left": _NAMES,
+            "right": _either(_list(_value), _object({"operand": _NAMES})),
+            "grants": _flag,
+        },
+        {"each": _one_of("some", "every"), "negate": _flag},
+    ),
+    _object({"has": _NAMES}),
+    _object({"marked": _text}),
+    _object({"all": _list(_condition)}),
+    _object({"any": _list(_condition)}),
+    _object({"not": _condition}),
+)
+_RULE: Final = _object(
+    {"effect": _one_of("allow", "ask", "deny", "auto_approve", "mark"), "tools": _text},
+    {"if": _condition, "because": _text, "approval": _flag, "label": _text, "unclear": _one_of("ask")},
+)
+_WINDOW: Final = _object(
+    {"kind": _one_of("turn", "session", "rolling", "calendar")},
+    {"seconds": _number, "calendar": _one_of("day", "month"), "zone": _text},
+)
+LIMIT: Final = _object(
+    {
+        "amount": _number,
+        "unit": _one_of(
+            "calls", "concurrent calls", "iterations", "delegations", "tokens", "money", "time", "sum"
+        ),
+        "window": _WINDOW,
+        "pot": _text,
+    },
+    {"currency": _text, "argument": _NAMES, "tools": _text, "each": _NAMES},
+)
+"""One limit; also those of a host's narrowing are held against it."""
+_BODY: Final = _object(
+    {"kind": _one_of("agent", "narrows", "ceiling", "skill", "narrowing"), "name": _text},
+    {
+        "rules": _list(_RULE),
+        "only": _list(_object({"tools": _text}, {"because": _text})),
+        "autonomy": _object({risk: _one_of(*_ANSWERS) for risk in _RISKS}),
+        "limits": _list(LIMIT),
+        "connect": _object({"servers": _TEXTS, "tools": _text}),
+        "skills": _TEXTS,
+        "memory": _object({"read": _TEXTS, "write": _TEXTS}),
+        "delegate": _object(
+            {"to": _map(_object({}, {"independent": _flag, "because": _text}))}, {"depth": _number, "none": _flag}
+        ),
+        "approval": _object(
+            {},
+            {
+                "none": _flag,
+                "routes": _TEXTS,
+                "timeout": _number,
+                "fallback": _TEXTS,
+                "remember": _one_of("never", "exact", "tool"),
+                "remember_for": _number,
+            },
+        ),
+        "runtime": _map(_text),
+        "require": _list(
+            _object(
+                {"earlier": _text, "later": _text},
+                {"within": _number, "same": _list(_NAMES), "by_any_agent": _flag, "because": _text},
+            )
+        ),
+        "drift": _object({}, {kind: _one_of(*_ANSWERS) for kind in ("description", "schema", "launch")}),
+    },
+)
+_AGENT: Final = _object({"body": _BODY, "narrows": _either(_text, lambda value, depth: value is None)})
+_TOOL: Final = _object(
+    {
+        "server": _either(_text, lambda value, depth: value is None),
+        "name": _text,
+        "class": _one_of(*_RISKS),
+        "schema": _schema,
+    },
+    {
+        "hints": _object({}, {"read_only": _flag, "destructive": _flag, "open_world": _flag}),
+        "runs_tools": _flag,
+    },
+)
+_HEAD: Final = _object(
+    {
+        "semantics": _text,
+        "tools": _list(_TOOL),
+        "servers": _TEXTS,
+        "labels": _TEXTS,
+        "scopes": _TEXTS,
+        "context": _map(_schema),
+        "ceiling": _BODY,
+        "skills": _map(_BODY),
+    }
+)
