@@ -261,18 +261,18 @@ def _in_other_letters(host: str) -> tuple[Reading, ...] | None:
 
 def check_net(text: str) -> str | None:
     """Why a network is unusable, or `None`."""
-    from ipaddress import ip_network
+    from ipaddress import ip_address, ip_network
 
     try:
         network = ip_network(text, strict=False)
     except ValueError:
         return f"`{text}` is no network: write an address with a prefix length, such as `10.0.0.0/8` or `fd00::/8`"
-    address = text.partition("/")[0]
-    if "%" in text or "/" in text.partition("/")[2]:
-        return f"`{text}` is no network: a zone or a second `/` has no place in it"
-    try:
-        ip_network(text, strict=True)
-    except ValueError:
+    address, slash, length = text.partition("/")
+    if slash and not (length.isascii() and length.isdecimal()):
+        return f"`{text}` is no network: its prefix length is not a number"
+    if "%" in text:
+        return f"`{text}` is no network: a zone has no place in it"
+    if network.network_address != ip_address(address):
         return f"`{address}` has bits outside the network: write `{network}`"
     return None
 

@@ -183,7 +183,7 @@ def must_like(patterns: tuple[str, ...]) -> Callable[[object], bool]:
 
 def may_like(patterns: tuple[str, ...]) -> Callable[[object], bool]:
     """Whether some reading matches one of the patterns; `True` for what is no string."""
-    quick = _quick(tuple(pattern.lower() for pattern in patterns))
+    quick = _quick(tuple(pattern.casefold() for pattern in patterns))
     readings = _Readings(patterns)
 
     def may(value: object) -> bool:

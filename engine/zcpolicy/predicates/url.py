@@ -118,7 +118,7 @@ def check_url(text: str) -> str | None:
     return None
 
 
-def same_url(operands: tuple[str, ...], granting: bool) -> Callable[[object], Truth]:  # noqa: ARG001 -- alike for both
+def same_url(operands: tuple[str, ...], granting: bool) -> Callable[[object], Truth]:
     """Whether a URL is one of the operands, in normal form."""
     urls = [parse_url(operand) for operand in operands]
     normals = frozenset(url.normal for url in urls if url is not None)
@@ -136,7 +136,7 @@ def same_url(operands: tuple[str, ...], granting: bool) -> Callable[[object], Tr
 # --- `file:` ---------------------------------------------------------------------------------------------------------
 
 _FILE: Final = re.compile(r"\s*file:", re.IGNORECASE)
-_LOCAL: Final = re.compile(r"file:(?://(?:localhost)?)?(/[^?#]*)([?#].*)?", re.IGNORECASE | re.DOTALL)
+_LOCAL: Final = re.compile(r"file:(?://(?:localhost)?|(?!//))(/[^?#]*)([?#].*)?", re.IGNORECASE | re.DOTALL)
 _ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 ANY_PATH: Final = PathRef((None,))
 """A path that cannot be told: it may be any."""
