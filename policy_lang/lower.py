@@ -28,6 +28,9 @@ HINTS = {"readOnlyHint": "read_only", "destructiveHint": "destructive", "openWor
 
 T = TypeVar("T")
 
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+"""One encoder for all elements: making one costs as much as using it."""
+
 
 def lower(bound: Bound) -> tuple[ProgramData, Origins]:
     """The program of a policy and where it came from."""
@@ -217,7 +220,7 @@ def _collect(
     for placed in statements:
         if isinstance(placed.node, kind):
             element = make(placed.node, placed)
-            key = json.dumps(element, sort_keys=True, ensure_ascii=False)
+            key = _canonical(element)
             said.setdefault(key, (element, []))[1].append(place(placed))
     ordered = [said[key] for key in sorted(said)]
     return [element for element, _ in ordered], [places for _, places in ordered]

@@ -1,6 +1,6 @@
 """Literals as the program holds them.
 
-In: literals of the syntax tree. Out: `zcpolicy.program.Value`s, numbers exact and in their shortest form.
+In: literals of the syntax tree. Out: `zcpolicy.shapes.Value`s, numbers exact and in their shortest form.
 """
 
 from decimal import Decimal
