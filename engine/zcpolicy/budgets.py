@@ -215,14 +215,14 @@ def _window_start(limit: Limit, now: float) -> float | None:
 
 def _calendar(limit: Limit, now: float) -> tuple[float, float]:
     """Start and end of the day or month that it is, in the limit's zone."""
-    from datetime import datetime, timedelta, timezone
+    from datetime import UTC, datetime, timedelta
     from zoneinfo import ZoneInfo
 
     window = limit["window"]
     try:
         zone: Any = ZoneInfo(window.get("zone", "UTC"))
     except (ValueError, OSError, KeyError):
-        zone = timezone.utc  # the checker knows the zone; a machine without the table still has days
+        zone = UTC  # the checker knows the zone; a machine without the table still has days
     day = datetime.fromtimestamp(now, zone).replace(hour=0, minute=0, second=0, microsecond=0)
     if window.get("calendar") == "month":
         start = day.replace(day=1)
@@ -256,7 +256,7 @@ def charges_json(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecut
         return []
     return [
         {
-            "limit": (pot.rule.place or [None, None, None])[2],
+            "limit": pot.rule.to_json()["text"],
             "unit": pot.limit["unit"],
             "amount": number_text(pot.need),
             "spent": number_text(sum(charge.amount for charge in pot.spent)),

@@ -12,6 +12,7 @@ from zcpolicy.operands import MISSING, dig
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from zcpolicy.operands import Call, Site
     from zcpolicy.shapes import Condition, Has
@@ -46,12 +47,16 @@ if TYPE_CHECKING:
 
 def compile_condition(condition: Condition, site: Site) -> Node:
     """The tree of a condition for one tool and one acting agent."""
+    return _compile(condition, site)
+
+
+def _compile(condition: Any, site: Site) -> Node:
     if "all" in condition:
-        return AllOf(tuple(compile_condition(part, site) for part in condition["all"]))
+        return AllOf(tuple(_compile(part, site) for part in condition["all"]))
     if "any" in condition:
-        return AnyOf(tuple(compile_condition(part, site) for part in condition["any"]))
+        return AnyOf(tuple(_compile(part, site) for part in condition["any"]))
     if "not" in condition:
-        return Not(compile_condition(condition["not"], site))
+        return Not(_compile(condition["not"], site))
     if "has" in condition:
         return _has(condition)
     if "marked" in condition:

@@ -20,74 +20,71 @@ if TYPE_CHECKING:
 class Decision:
     """`effect`: allow, ask or deny. `arguments`: what may run, a fresh copy with defaults; empty if malformed.
 
+    `run`: the execution that asked. `labels`: its session's labels then. `verdict`: what the engine remembers of it.
+
     A decision is an answer, not a right: `permit` decides again.
     """
 
-    __slots__ = ("_labels", "_run", "_verdict", "arguments", "effect")
+    __slots__ = ("arguments", "effect", "labels", "run", "verdict")
 
     def __init__(
         self, verdict: Verdict, arguments: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]
     ) -> None:
-        self._verdict = verdict
+        self.verdict = verdict
         self.effect: Answer = verdict.effect
         self.arguments = arguments
-        self._run = run
-        self._labels = labels
+        self.run = run
+        self.labels = labels
 
     @property
     def reason(self) -> str:
         """Why, as a code (SPEC 5)."""
-        return self._verdict.reason
+        return self.verdict.reason
 
     @property
     def rules(self) -> tuple[RuleRef, ...]:
         """The statements that decided."""
-        return self._verdict.rules
+        return self.verdict.rules
 
     @property
     def tool(self) -> ToolName:
         """The tool that was asked for."""
-        return self._verdict.tool
+        return self.verdict.tool
 
     @property
     def agent(self) -> str:
         """The acting agent."""
-        return self._run.agent
+        return self.run.agent
 
     @property
     def said(self) -> tuple[Said, ...]:
         """Every body's own answer, the execution's own bodies first."""
-        return self._verdict.said
+        return self.verdict.said
 
     @property
     def digest(self) -> str:
         """Of the program that decided."""
-        return self._run.resolver.program.digest
+        return self.run.resolver.program.digest
 
     @property
     def note(self) -> str:
         """What is wrong with a malformed call, or which limit is exhausted."""
-        return self._verdict.note
+        return self.verdict.note
 
     @property
     def retry_after(self) -> float | None:
         """Seconds until an exhausted limit may have room again; None where there is no such time."""
-        return self._verdict.retry_after
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """The session's labels when this was decided."""
-        return self._labels
+        return self.verdict.retry_after
 
     @property
     def charges(self) -> list[dict[str, Any]]:
         """What the call counts in, should it run."""
-        plan = self._verdict.plan
+        plan = self.verdict.plan
         if plan is None or self.effect == "deny":
             return []
         from zcpolicy.budgets import charges_json
 
-        return charges_json(plan, self.arguments, self._run)
+        return charges_json(plan, self.arguments, self.run)
 
     @property
     def approval(self) -> dict[str, Any] | None:
@@ -96,16 +93,16 @@ class Decision:
             return None
         from zcpolicy.approvals import wanted
 
-        return wanted(self._verdict)
+        return wanted(self.verdict)
 
     @property
     def facts(self) -> dict[str, Any]:
         """The facts that it was decided with."""
-        session = self._run.session
+        session = self.run.session
         return {
-            "agent": self._run.agent, "depth": self._run.depth, "client": session.client, "session": session.id,
+            "agent": self.run.agent, "depth": self.run.depth, "client": session.client, "session": session.id,
             "cwd": session.cwd, "interactive": session.interactive, "platform": session.platform,
-            "labels": sorted(self._labels), "supplies_defaults": session.supplies_defaults,
+            "labels": sorted(self.labels), "supplies_defaults": session.supplies_defaults,
         }  # fmt: skip
 
     @property
@@ -133,7 +130,7 @@ class Decision:
         """Every body, every rule, every test with the value it read; the arguments must be as they were decided."""
         from zcpolicy.trace import trace
 
-        return trace(self._verdict, self.arguments, self._run, self._labels)
+        return trace(self.verdict, self.arguments, self.run, self.labels)
 
     def wire(self) -> str:
         """The arguments as JSON text: what runs is this."""
@@ -156,7 +153,7 @@ class Decision:
             "approval": self.approval,
             "facts": self.facts,
             "digest": self.digest,
-            "generation": self._run.resolver.generation,
+            "generation": self.run.resolver.generation,
             "for_model": self.for_model,
             "for_person": self.for_person,
             "for_log": self.for_log,

@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import Final
+    from typing import Any, Final
 
     from zcpolicy.shapes import Value
 
@@ -48,12 +48,16 @@ def number_of(text: str) -> Number:
 
 def plain(value: Value) -> object:
     """A value of the compiled form as the value it stands for."""
+    return _plain(value)
+
+
+def _plain(value: Any) -> object:
     if isinstance(value, dict):
         if "n" in value:
             return number_of(value["n"])
         if "list" in value:
-            return [plain(item) for item in value["list"]]
-        return {name: plain(item) for name, item in value["object"].items()}
+            return [_plain(item) for item in value["list"]]
+        return {name: _plain(item) for name, item in value["object"].items()}
     return value
 
 

@@ -9,9 +9,10 @@ INVARIANT: the source holds no text of a policy or a call: names and operands co
 from __future__ import annotations
 
 from zcpolicy.call import MISFIT, Malformed, fits_quickly, judge_value, sound
-from zcpolicy.condition import AllOf, Not, Test
+from zcpolicy.condition import AllOf, Not
 from zcpolicy.decision import Decision
 from zcpolicy.exact import plain
+from zcpolicy.leaves import Test
 from zcpolicy.operands import Call
 
 TYPE_CHECKING = False
@@ -140,7 +141,7 @@ class _Shape:
         lines: list[str] = []
         always: list[str] = []
         later: list[str] = []
-        for name, (index, field) in self.fields.items():
+        for name, (index, _) in self.fields.items():
             variable = f"v{index}"
             if name in self.defaults:
                 if name not in self.undefaulted:

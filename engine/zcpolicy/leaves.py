@@ -57,7 +57,7 @@ def bind(leaf: Leaf, site: Site) -> Test:
     each = leaf.get("each")
     try:
         ask = _asker(leaf, left.item if each else left.kind, other)
-    except Exception as error:  # noqa: BLE001 - whatever a predicate says of a damaged pattern, it grants nothing
+    except Exception as error:  # whatever a predicate says of a damaged pattern, it grants nothing
         if isinstance(error, (MemoryError, RecursionError)):
             raise
         ask = _unknown

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def record(decision: Decision, ok: bool) -> None:
     """Marks, charges and remembers a call that runs now."""
-    plan, run = decision._verdict.plan, decision._run
+    plan, run = decision.verdict.plan, decision.run
     if plan is None:
         return
     run.session.mark(labels_of(plan, decision.arguments, run))
@@ -61,10 +61,11 @@ def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecutio
         "turns": frozenset((one.session.id, one.session.turn) for one in above),
         "values": _values(plan, arguments),
     }
-    charges = [Charge(unit="calls", amount=1, **common)]
-    for path in sorted({tuple(limit.get("argument", ())) for _, _, _, limit in plan.limits if limit["unit"] == "sum"}):
-        charges.append(Charge(unit="sum", amount=amount_of(path, arguments, None), argument=path, **common))
-    return charges
+    sums = sorted({tuple(limit.get("argument", ())) for _, _, _, limit in plan.limits if limit["unit"] == "sum"})
+    return [
+        Charge(unit="calls", amount=1, **common),
+        *(Charge(unit="sum", amount=amount_of(path, arguments, None), argument=path, **common) for path in sums),
+    ]
 
 
 def _values(plan: Plan, arguments: dict[str, Any]) -> dict[tuple[str, ...], frozenset[str]]:

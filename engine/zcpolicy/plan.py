@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from zcpolicy.call import Malformed, judge
 from zcpolicy.combine import (
-    ALWAYS, FIRST_FREE, INTERACTIVE, MAYBE_PROTECTED, PROTECTED, BodyPlan, Verdict, conclude,
+    ALWAYS,
+    FIRST_FREE,
+    INTERACTIVE,
+    MAYBE_PROTECTED,
+    PROTECTED,
+    BodyPlan,
+    Verdict,
+    conclude,
 )  # fmt: skip
 from zcpolicy.condition import compile_condition, possible, truth_of
 from zcpolicy.decision import Decision

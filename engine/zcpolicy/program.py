@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
-    from typing import Any, Final
+    from typing import Any, Final, Never
 
     from zcpolicy.shapes import Agent as Agent
     from zcpolicy.shapes import All as All
@@ -116,12 +116,14 @@ class Program(Sealed):
     _maker = "the compiler or `load_compiled`"
 
     if TYPE_CHECKING:
-        digest: Final[str]  # sha-256 of the canonical bytes, hexadecimal
-        _agent_lines: Final[Mapping[str, bytes]]  # name → `"name":{…}`
-        _head: Final[bytes]  # the rest of the program: an object without `agents`
-        _origin_lines: Final[Mapping[str, bytes]]
-        _origin_head: Final[bytes]
-        _parsed: Final[dict[str, Any]]
+
+        def __init__(self, sealed: Never, /) -> None:
+            self.digest: Final[str] = sealed  # sha-256 of the canonical bytes, hexadecimal
+            self._agent_lines: Final[Mapping[str, bytes]] = sealed  # name → `"name":{…}`
+            self._head: Final[bytes] = sealed  # the rest of the program: an object without `agents`
+            self._origin_lines: Final[Mapping[str, bytes]] = sealed
+            self._origin_head: Final[bytes] = sealed
+            self._parsed: Final[dict[str, Any]] = sealed
 
     @staticmethod
     def build(data: ProgramData, origins: Origins) -> Program:
@@ -170,7 +172,8 @@ class Program(Sealed):
 
 def head_of(program: Program) -> ProgramData:
     """Everything but the agents (`agents` is empty). Shared: not to be altered. For the engine."""
-    return _once(program, "head", program._head, "program")
+    head: ProgramData = _once(program, "head", program._head, "program")
+    return head
 
 
 def agent_of(program: Program, name: str) -> Agent | None:
@@ -178,7 +181,8 @@ def agent_of(program: Program, name: str) -> Agent | None:
     line = program._agent_lines.get(name)
     if line is None:
         return None
-    return _once(program, f"agent {name}", b"{%b}" % line, "agent")[name]
+    agent: Agent = _once(program, f"agent {name}", b"{%b}" % line, "agent")[name]
+    return agent
 
 
 def tools_in(program: Program, ids: ToolIds) -> frozenset[int]:
@@ -193,6 +197,7 @@ def tools_in(program: Program, ids: ToolIds) -> frozenset[int]:
 def origins_of(program: Program, kind: str, name: str) -> BodyOrigins:
     """Where a body's parts were written; empty if that is not known. `kind`: agent, ceiling, skill."""
     line = program._origin_lines.get(name)
+    found: Any
     try:
         if kind == "agent":
             found = _parse(b"{%b}" % line)[name] if line else {}
@@ -201,7 +206,10 @@ def origins_of(program: Program, kind: str, name: str) -> BodyOrigins:
             found = head["ceiling"] if kind == "ceiling" else head["skills"].get(name, {})
     except (CompiledError, KeyError, AttributeError, TypeError):
         found = {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    places: BodyOrigins = found  # type: ignore[assignment]  # read element by element, see `BodyRef.places`
+    return places
 
 
 def load_compiled(source: str | PathLike[str] | bytes) -> Program:

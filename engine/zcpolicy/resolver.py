@@ -18,7 +18,7 @@ from zcpolicy.stack import Level, Stack, level_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Final
+    from typing import Any, Final, Never, Self
 
     from zcpolicy.facts import ToolName
     from zcpolicy.ledgers.memory import MemoryLedger
@@ -53,14 +53,24 @@ class Resolver(Sealed):
     _maker = "`Resolver(program)`"
 
     if TYPE_CHECKING:
-        program: Final[Program]
-        generation: Final[int]
-        ledger: Final[MemoryLedger]
-        _protected: Final[Callable[[Any, Any], bool | None] | None]
-        _tool_ids: Final[dict[ToolName, int]]
-        _by_agent: Final[dict[str, Stack]]
-        _unknown: Final[dict[Any, str]]
-        _clients: Final[dict[str, list[Entry]]]
+
+        def __init__(
+            self,
+            program: Program,
+            *,
+            protected: Iterable[str] = (),
+            generation: int = 1,
+            ledger: MemoryLedger | None = None,
+        ) -> None:
+            made: Any = None
+            self.program: Final[Program] = program
+            self.generation: Final[int] = generation
+            self.ledger: Final[MemoryLedger] = made
+            self._protected: Final[Callable[[Any, Any], bool | None] | None] = made
+            self._tool_ids: Final[dict[ToolName, int]] = made
+            self._by_agent: Final[dict[str, Stack]] = made
+            self._unknown: Final[dict[Any, str]] = made
+            self._clients: Final[dict[str, list[Entry]]] = made
 
     def __new__(
         cls,
@@ -69,13 +79,13 @@ class Resolver(Sealed):
         protected: Iterable[str] = (),
         generation: int = 1,
         ledger: MemoryLedger | None = None,
-    ) -> Resolver:
+    ) -> Self:
         from zcpolicy.ledgers.memory import MemoryLedger
         from zcpolicy.program import Program
 
         if type(program) is not Program:
             raise TypeError("a resolver is made from a Program")
-        made: Resolver = object.__new__(cls)
+        made = object.__new__(cls)
         files = tuple(protected)
         put(made, "program", program)
         put(made, "generation", generation)
@@ -184,16 +194,15 @@ class Resolver(Sealed):
 
     def _plain(self, agent: str) -> Stack:
         """The stack of an agent with nothing taken away: one for all its runs."""
-        stack = self._by_agent.get(agent) if isinstance(agent, str) else None
+        stack = self._by_agent.get(agent) if type(agent) is str else None
         if stack is None:
             stack = self._by_agent[agent] = self._root(agent, None, ())
         return stack
 
     def _root(self, agent: str, narrowing: Narrowing | None, skills: tuple[str, ...]) -> Stack:
-        level = None
-        if isinstance(agent, str):
-            _known_skills(self.program, skills)
-            level = level_of(self.program, agent, 0, skills, self._added(narrowing))
+        _known_skills(self.program, skills)
+        known = agent in self.program.agents
+        level = level_of(self.program, agent, 0, skills, self._added(narrowing)) if known else None
         if level is None:
             raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
         return Stack(self.program, (level,), (level,))
@@ -278,12 +287,14 @@ class ResolvedAgentExecution(Sealed):
     _maker = "`Resolver.resolve`"
 
     if TYPE_CHECKING:
-        resolver: Final[Resolver]
-        session: Final[Session]
-        stack: Final[Stack]
-        parent: Final[ResolvedAgentExecution | None]
-        base: Final[int]
-        _plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]]
+
+        def __init__(self, sealed: Never, /) -> None:
+            self.resolver: Final[Resolver] = sealed
+            self.session: Final[Session] = sealed
+            self.stack: Final[Stack] = sealed
+            self.parent: Final[ResolvedAgentExecution | None] = sealed
+            self.base: Final[int] = sealed
+            self._plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]] = sealed
 
     @property
     def agent(self) -> str:
@@ -333,7 +344,7 @@ class ResolvedAgentExecution(Sealed):
         Decides again first, so that nothing else is permitted than would be. `approved`: somebody said yes to an
         `ask`. `ok`: whether the tool reported success. Returns that decision. Raises PermitError.
         """
-        if decision._run is not self:
+        if decision.run is not self:
             raise PermitError("the decision is of another execution")
         again = self.decide(decision.tool, decision.arguments)
         if again.effect == "deny" or (again.effect == "ask" and not approved):

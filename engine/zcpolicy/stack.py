@@ -85,8 +85,11 @@ class RuleRef:
 
     def to_json(self) -> dict[str, Any]:
         """As FORMATS lays it out."""
-        file, line, text = self.place or [None, None, None]
-        return {"file": file, "line": int(line) if line and line.isdigit() else None, "text": text, "because": self.because}
+        place = self.place
+        if place is None:
+            return {"file": None, "line": None, "text": None, "because": self.because}
+        line = int(place[1]) if place[1].isdecimal() and len(place[1]) < 10 else None
+        return {"file": place[0], "line": line, "text": place[2], "because": self.because}
 
     def __repr__(self) -> str:
         file, line, text = self.place or ["?", "?", f"{self.body.kind} {self.body.name}: {self.part}[{self.index}]"]

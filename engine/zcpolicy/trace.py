@@ -5,7 +5,8 @@ In: a verdict and its call. Out: JSON values, the execution's own bodies first.
 
 from __future__ import annotations
 
-from zcpolicy.condition import AllOf, Not, Test, compile_condition, truth_of
+from zcpolicy.condition import AllOf, Not, compile_condition, truth_of
+from zcpolicy.leaves import Test
 from zcpolicy.operands import MISSING, Call
 
 TYPE_CHECKING = False
