@@ -42,6 +42,13 @@ def odd_characters(source: Source) -> Iterator[Diagnostic]:
         yield Diagnostic(codes.ODD_CHARACTER, f"{name} may not stand here", source, Span(at, at + 1), (), help_, fix)
 
 
+def without_odd(text: str) -> str:
+    """The text with a blank for every such character, so that reading can go on behind it."""
+    if text.isascii():
+        return _CONTROLS.sub(" ", text)
+    return text.translate({ord(character): " " for character in set(text) if is_odd(character)})
+
+
 def _odd_places(text: str) -> Iterator[re.Match[str]]:
     odd = {character for character in set(text) if is_odd(character)}
     odd.discard("\r")

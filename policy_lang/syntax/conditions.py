@@ -4,12 +4,15 @@ In: the values of a rule's parts, and the place of their text. Out: nodes of `as
 A method per rule or alias of the grammar's sections on tools, conditions and values.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from policy_lang import ast, codes
 from policy_lang.source import Source, Span
 from policy_lang.syntax.layout import MAX_NESTING
 from policy_lang.syntax.tokens import Parts, Tokens
+
+MAX_ITEMS: Final = 100_000
+"""Items of one list."""
 
 
 class Conditions(Tokens):
@@ -48,8 +51,11 @@ class Conditions(Tokens):
         return [parts[0], parts[2]]
 
     def more(self, parts: Parts, start: int, end: int) -> Any:
-        parts[0].append(parts[2])
-        return parts[0]
+        items: Parts = parts[0]
+        items.append(parts[2])
+        if len(items) == MAX_ITEMS + 1:
+            self.report(codes.TOO_LARGE, f"a list has at most {MAX_ITEMS} items", Span(start, start + 1))
+        return items
 
     def absent(self, parts: Parts, start: int, end: int) -> None:
         return None

@@ -14,7 +14,7 @@ from policy_lang.ast import Comment
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.source import Source, Span
 from policy_lang.syntax.automaton import automaton
-from policy_lang.syntax.characters import odd_characters, odd_names
+from policy_lang.syntax.characters import odd_characters, odd_names, without_odd
 
 MAX_TEXT: Final = 16_000_000
 """Characters in one file."""
@@ -72,8 +72,10 @@ def layout(source: Source) -> Layout:
     if len(text) > MAX_TEXT:
         message = f"the file has {len(text)} characters, at most {MAX_TEXT} are read"
         return Layout("\n", (), [Diagnostic(codes.TOO_LARGE, message, source, Span(0, 0))], [0], None, True)
-    reader = _Reader(source)
+    reader = _Reader(source, text)
     reader.diagnostics.extend(odd_characters(source))
+    if reader.diagnostics:
+        reader.text = without_odd(text)
     if not text.isascii():
         reader.diagnostics.extend(odd_names(source))
     reader.read()
@@ -95,6 +97,7 @@ class _Open(NamedTuple):
 @dataclass(slots=True)
 class _Reader:
     source: Source
+    text: str
     pieces: list[str] = field(default_factory=list[str])
     comments: list[Comment] = field(default_factory=list[Comment])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
@@ -104,7 +107,7 @@ class _Reader:
     given_up: bool = False
 
     def read(self) -> None:
-        text = self.source.text
+        text = self.text
         at = 0
         for event in _EVENT.finditer(text):
             start, end = event.span("event")
@@ -136,7 +139,7 @@ class _Reader:
     # --- newlines and comments ---
 
     def line_end(self, start: int, end: int) -> str:
-        text = self.source.text
+        text = self.text
         run = text[start:end]
         blank = " " * (end - start)
         if "#" in run:
@@ -155,7 +158,7 @@ class _Reader:
 
     def goes_on(self, end: int) -> bool:
         """Whether the line that ends at `end` does so in `,` `=` `=>` `:` or an operator."""
-        text = self.source.text
+        text = self.text
         last = end - 1
         while last >= 0 and text[last] in " \t\r":
             last -= 1
@@ -190,7 +193,7 @@ class _Reader:
                 return
         else:
             return
-        found = _CONTINUES.match(self.source.text, at)
+        found = _CONTINUES.match(self.text, at)
         assert found is not None
         message = f"`{found[0]}` continues the statement above a comment that looks like a statement"
         help_ = "comment this line out as well, or put the comment elsewhere"
@@ -223,7 +226,7 @@ class _Reader:
             self.pieces[one.piece] = " "
         kind, start, _ = opened[0]
         mark = "{" if kind == "o" else kind
-        label = Label(self.source, Span(at, min(at + 1, len(self.source.text))), "still open here")
+        label = Label(self.source, Span(at, min(at + 1, len(self.text))), "still open here")
         help_ = f"close it with `{_PARTNER[kind]}`"
         found = Diagnostic(
             codes.UNCLOSED, f"`{mark}` is never closed", self.source, Span(start, start + 1), (label,), help_
@@ -232,7 +235,7 @@ class _Reader:
         self.troubled.append(at)
 
     def close_all(self) -> None:
-        length = len(self.source.text)
+        length = len(self.text)
         place = next((n for n, one in enumerate(self.open) if one.kind != "{"), len(self.open))
         if self.open[place:]:
             self.never_closed(self.open[place:], length)
@@ -245,7 +248,7 @@ class _Reader:
         self.pieces.append("\n")
 
     def cut_off(self, start: int) -> None:
-        text = self.source.text
+        text = self.text
         end = len(text.rstrip())
         label = Label(self.source, Span(start, start + 1), "this block is never closed")
         found = Diagnostic(
@@ -256,7 +259,7 @@ class _Reader:
 
     def unfinished_string(self, start: int, end: int) -> None:
         """What was opened on this line can hardly be closed after it: it is taken out with the string."""
-        text = self.source.text
+        text = self.text
         line = text.rfind("\n", 0, start) + 1
         while self.open and self.open[-1].kind != "{" and self.open[-1].start >= line:
             self.pieces[self.open.pop().piece] = " "
