@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from zcpolicy.shapes import Answer, Limit, RiskClass
 
-    ToolName = str | tuple[str, str]
-    """A tool: `name` of the host's own, `(server, name)` of an MCP server."""
     Drift = Literal["description", "schema", "launch"]
+
+ToolName = str | tuple[str, str]
+"""A tool: `name` of the host's own, `(server, name)` of an MCP server."""
 
 MAX_HISTORY: Final = 100_000
 """Entries that a session keeps; the oldest go first, so that a `require` may then deny."""
