@@ -23,6 +23,7 @@ MAX_COMPARED = 32
 MAX_SHOWN = 6
 """The most values that a help lists."""
 
+DEPTH = frozenset({"depth"})
 GRANTS = ("allow", "auto_approve")
 
 
@@ -128,10 +129,10 @@ class _Judge:
         seen: dict[object, Lit] = {}
         by_operand: dict[tuple[str, ...], list[Lit]] = {}
         for lit in way:
-            key = leaf_key(self.bound, self.file, lit.leaf)
-            earlier = seen.setdefault(key, lit)
-            if earlier.positive != lit.positive:
-                return Clash(lit, earlier)
+            if len(way) > 1:
+                earlier = seen.setdefault(leaf_key(self.bound, self.file, lit.leaf), lit)
+                if earlier.positive != lit.positive:
+                    return Clash(lit, earlier)
             operand = _single(lit.leaf)
             if operand is not None:
                 by_operand.setdefault((operand.root, *operand.path), []).append(lit)
@@ -144,6 +145,8 @@ class _Judge:
     def _on_one_operand(self, lits: list[Lit]) -> Clash | None:
         operand = _single(lits[0].leaf)
         range_ = self._range(operand) if operand is not None else OPEN
+        if len(lits) == 1 and range_.values is None and range_.kinds != DEPTH and not isinstance(lits[0].leaf, ast.Has):
+            return None  # alone, such a test holds for some value
         presence = self._presence(lits, range_)
         if presence is not None:
             return presence

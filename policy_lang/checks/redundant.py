@@ -56,6 +56,8 @@ def _group(survey: Survey, rule: RuleAt, keys: dict[int, object]) -> Group:
 
 def _within(survey: Survey, group: list[RuleAt]) -> Iterator[Diagnostic]:
     """The smaller and later rules first: what is left covers what is reported."""
+    if len(frozenset[int]().union(*(rule.ids for rule in group))) == sum(len(rule.ids) for rule in group):
+        return
     count = Counter(number for rule in group for number in rule.ids)
     order = sorted(range(len(group)), key=lambda at: (len(group[at].ids), -at))
     dropped: set[int] = set()
