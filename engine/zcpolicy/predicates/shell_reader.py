@@ -9,6 +9,7 @@ INVARIANT: a byte that is not accounted for makes the text unreadable.
 """
 
 import re
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -129,17 +130,56 @@ def _strange_blank(text: str) -> bool:
 
 
 # What a token of text may hold without a shell expanding it.
-_QUIET_WORD = re.compile(rb"(?:[^\\`$<>]|\\.|\$(?![A-Za-z0-9_@*#?$!(\[{'\"-])|[<>](?!\())*+", re.DOTALL)
+_DOLLAR = rb"\$(?![A-Za-z0-9_@*#?$!(\[{'\"-])"
+_QUIET_WORD = re.compile(rb"(?:[^\\`$<>\s;&|()'\"#]|\\[^\n]|#|" + _DOLLAR + rb")*+")
+_QUIET_PATTERN = re.compile(rb"(?:[^\\`$<>]|\\.|[<>](?!\()|" + _DOLLAR + rb")*+", re.DOTALL)
 _QUIET_STRING = re.compile(rb"(?:[^\\`$]|\\.|\$(?![A-Za-z0-9_@*#?$!(\[{-]))*+", re.DOTALL)
-_BLANK = re.compile(rb"[ \t\n]*+")
+_AFTER_BOTH = re.compile(rb"[ \t]*(?:[\n;|&)]|\Z)")
 _BEFORE_COMMENT = b" \t\n;&|()"
 _DELIMITER = re.compile(rb"(-?)([A-Za-z0-9_.]+)|(-?)'([A-Za-z0-9_. -]+)'|(-?)\"([A-Za-z0-9_. -]+)\"")
+
+
+class Gap(Enum):
+    """What may stand between two tokens without being one."""
+
+    LINE = re.compile(rb"[ \t]*+")
+    LINES = re.compile(rb"[ \t\n]*+")
+    TEXT = _QUIET_STRING
+
+
+_ONE_LINE: Final = frozenset(
+    "command command_name concatenation redirected_statement file_redirect herestring_redirect declaration_command "
+    "unset_command variable_assignment variable_assignments negated_command subscript".split()
+)
+_MANY_LINES: Final = frozenset(
+    "program list pipeline command_substitution process_substitution subshell compound_statement do_group array "
+    "heredoc_redirect if_statement while_statement for_statement c_style_for_statement case_statement case_item elif_clause "
+    "else_clause function_definition arithmetic_expansion".split()
+)
+
+
+def _within(kind: str, children: "list[Node]", around: Gap) -> Gap:
+    """What may stand between the children of a node."""
+    if kind in {"string", "heredoc_body"}:
+        return Gap.TEXT
+    if kind in _ONE_LINE:
+        return Gap.LINE
+    if kind in _MANY_LINES:
+        return Gap.LINES
+    if kind == "test_command":
+        return Gap.LINES if children[0].type == "[[" else Gap.LINE
+    return Gap.LINE if around is Gap.TEXT else around
+
+
+def _before_first(kind: str, gap: Gap) -> Gap:
+    """What may stand before the first child of a node: text in a here-document, else what may stand before itself."""
+    return Gap.TEXT if kind == "heredoc_body" else gap
 
 
 class _Walk:
     """One walk over a tree, in the order of the text. `position`: all bytes before it are accounted for."""
 
-    __slots__ = ("commands", "evaluates", "heredoc_lines", "position", "readable", "source", "stdin")
+    __slots__ = ("behind", "commands", "evaluates", "heredoc_lines", "position", "readable", "source", "stdin")
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -147,36 +187,40 @@ class _Walk:
         self.position = 0
         self.readable = True
         self.evaluates = False
+        self.behind: dict[int, list[Word]] = {}
         self.stdin: dict[int, str | None] = {}
         self.heredoc_lines: set[int] = set()
 
     def run(self, root: "Node") -> Reading:
-        # (node, its words belong to a command that is already collected, its blanks are text, depth)
-        todo: list[tuple[Node, bool, bool, int]] = [(root, False, False, 0)]
+        # (node, its words belong to a command that is already collected, what may stand before it and between the
+        # nodes around it, depth)
+        todo: list[tuple[Node, bool, Gap, Gap, int]] = [(root, False, Gap.LINES, Gap.LINES, 0)]
         budget = MAX_NODES
         while todo and self.readable:
-            node, claimed, literal, depth = todo.pop()
+            node, claimed, gap, around, depth = todo.pop()
             budget -= 1
             if budget < 0 or depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
                 return UNREADABLE
             children = node.children
-            inside = node.type in {"string", "heredoc_body"}
-            if inside and children:
-                self._gap(node.start_byte, literal)
+            within = _within(node.type, children, around)
+            if within is Gap.TEXT and children:
+                self._gap(node.start_byte, gap)
                 self.position = max(self.position, node.start_byte)
             if not children:
-                self._leaf(node, literal)
+                self._leaf(node, gap)
             claims = self._node(node, claimed, children)
             deeper = depth + (node.type not in {"list", "pipeline", "redirected_statement"})
-            todo.extend((child, claims, inside, deeper) for child in reversed(children))
-        self._gap(len(self.source), False)
+            todo.extend((child, claims, within, within, deeper) for child in reversed(children[1:]))
+            todo.extend((child, claims, _before_first(node.type, gap), within, deeper) for child in children[:1])
+        self._gap(len(self.source), Gap.LINES)
         if not self.readable:
             return Reading(tuple(self.commands), False, True)
         return Reading(tuple(self.commands), True, self.evaluates)
 
-    def _leaf(self, node: "Node", literal: bool) -> None:
+    def _leaf(self, node: "Node", gap: "Gap") -> None:
         """Account for the bytes of a token and for those before it."""
-        self._gap(node.start_byte, literal)
+        self._gap(node.start_byte, gap)
+        literal = gap is Gap.TEXT
         if node.start_byte < self.position:
             self.readable = False
         self.position = node.end_byte
@@ -192,8 +236,10 @@ class _Walk:
         elif node.type == "ansi_c_string":  # dash ends it at an escaped quote
             self.readable = self.readable and b"\\" not in self.source[node.start_byte : node.end_byte]
         elif node.type not in {"heredoc_start", "special_variable_name"}:
-            quiet = _QUIET_WORD.fullmatch(self.source, node.start_byte, node.end_byte)
-            self.readable = self.readable and quiet is not None
+            shape = _QUIET_PATTERN if node.type in {"regex", "extglob_pattern"} else _QUIET_WORD
+            quiet = shape.fullmatch(self.source, node.start_byte, node.end_byte)
+            begins_comment = node.type == "word" and self.source.startswith(b"#", node.start_byte)
+            self.readable = self.readable and quiet is not None and not begins_comment
             self._after_dollar(node, literal)
 
     def _after_dollar(self, node: "Node", literal: bool) -> None:
@@ -209,12 +255,11 @@ class _Walk:
         start = None if redirect is None else _child(redirect, "heredoc_start")
         return start is not None and self.source[start.start_byte : start.start_byte + 1] in {b"'", b'"'}
 
-    def _gap(self, until: int, literal: bool) -> None:
+    def _gap(self, until: int, gap: "Gap") -> None:
         """The bytes up to the next token: blanks, or text where text may stand."""
         if until <= self.position:
             return
-        shape = _QUIET_STRING if literal else _BLANK
-        if shape.fullmatch(self.source, self.position, until) is None:
+        if gap.value.fullmatch(self.source, self.position, until) is None:
             self.readable = False
 
     def _node(self, node: "Node", claimed: bool, children: "list[Node]") -> bool:
@@ -254,13 +299,17 @@ class _Walk:
                 assigns.append(self._assignment(child))
             elif kind == "herestring_redirect":
                 stdin = self._herestring(child)
+                self._operands(child)
+            elif kind == "file_redirect":
+                words += self._operands(child)
             elif kind == "command_name":
                 words += [decode(inner, self.source) for inner in child.children]
             elif kind in WORDS:
                 words.append(decode(child, self.source))
-            elif kind != "file_redirect":
+            else:
                 # A token such as `==` or `=~` that the parser took for an operator is a word to the shell.
                 words.append(Word((self._text(child),)) if not child.is_named else Word((None,), splits=True))
+        words += self.behind.get(node.id, ())
         self.commands.append(Command(tuple(words), stdin, (), tuple(assigns)))
 
     def _assignment(self, node: "Node") -> tuple[str, Word]:
@@ -287,7 +336,10 @@ class _Walk:
     def _redirected(self, children: "list[Node]") -> None:
         """Give the here-document to the command that reads it; a group's is left unread."""
         body = children[0]
-        for child in children[1:]:
+        operands: list[Word] = []
+        for child in children:
+            if child.type in {"file_redirect", "herestring_redirect"}:
+                operands += self._operands(child)
             if child.type == "herestring_redirect":
                 self.stdin[body.id] = self._herestring(child)
             elif child.type == "heredoc_redirect":
@@ -295,9 +347,25 @@ class _Walk:
                 content = _child(child, "heredoc_body")
                 known = content is None or not any(inner.type != "heredoc_content" for inner in content.children)
                 self.stdin[body.id] = "" if content is None else self._text(content) if known and start else None
+        if operands and body.type == "command":
+            self.behind[body.id] = operands
+        elif operands:
+            self.readable = self.readable and body.type == "file_redirect"
+            self.commands.append(Command(tuple(operands)))
         # Only the last one counts, and only when it is not mixed with another kind of redirection of descriptor 0.
         if sum(child.type in {"herestring_redirect", "heredoc_redirect"} for child in children) > 1:
             self.stdin[body.id] = None
+
+    def _operands(self, redirect: "Node") -> list[Word]:
+        """The words that the parser keeps behind the target of a redirection: they belong to the command."""
+        children = redirect.children
+        words = [child for child in children if child.type in WORDS]
+        operands = words if any(child.type.endswith("&-") for child in children) else words[1:]
+        if children[0].type.startswith("&>") and _AFTER_BOTH.match(self.source, redirect.end_byte) is None:
+            self.readable = False  # to dash `&` ends the command, and what follows the target is another
+        if operands and (redirect.type != "file_redirect" or children[0].type.startswith("&>")):
+            self.readable = False
+        return [decode(word, self.source) for word in operands]
 
     def _heredoc(self, node: "Node") -> None:
         """Measure a here-document again: where it starts, that it ends at its delimiter and not before."""
@@ -318,6 +386,8 @@ class _Walk:
         known = {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "pipeline", "command", "list"}
         for child in node.children:
             if child.is_named and child.type not in known:
+                self.readable = False
+            if child.type == "file_redirect" and self._operands(child):
                 self.readable = False
 
 
