@@ -33,10 +33,10 @@ COMPLETE_VARIABLE: Final = "_ZCPOLICY_COMPLETE"
 class _Commands(click.Group):
     """A group that imports a command when it is asked for it."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         name = {"compile": "compile_", "init": "init_"}.get(cmd_name, cmd_name)
@@ -50,7 +50,7 @@ class _Commands(click.Group):
             _unknown_command(args[0])
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -6,14 +6,16 @@ are exact names.
 
 import re
 from decimal import Decimal
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from policy_lang.cli.main import CommandError
 from policy_lang.cli.tool_name import read_tool, written
 from zcpolicy.exact import number_text
-from zcpolicy.facts import ToolName
 from zcpolicy.program import Program, pack
 from zcpolicy.shapes import Limit, Window
+
+if TYPE_CHECKING:
+    from zcpolicy.facts import ToolName
 
 _TOKEN = re.compile(r'\s*(args(?:\.[^\W\d][\w-]*|\."(?:[^"\\]|\\.)*")+|(?:[\w.-]|"(?:[^"\\]|\\.)*"|/)+|,)')
 _NUMBER = re.compile(r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]+(?:_[0-9]+)*)?")

@@ -1,0 +1,160 @@
+"""A decision as text: its answer and reason, the statements behind it, on request the whole proof.
+
+In: a `Decision`. Out: text in one of three styles. Imports nothing of the language.
+"""
+
+from __future__ import annotations
+
+from zcpolicy.texts import escaped, json_text, spelled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Final
+
+    from zcpolicy.decision import Decision
+    from zcpolicy.program import Program
+
+
+def decision_text(decision: Decision, style: str, *, trace: bool = False) -> str:
+    """The decision in one style, with a newline at its end."""
+    said = decision.to_json(trace=trace)
+    if style == "json":
+        return json_text(said) + "\n"
+    if style == "plain":
+        return " ".join([said["effect"], said["reason"], *(_place(rule) for rule in said["rules"])]) + "\n"
+    lines = [f"{said['effect']} ({said['reason']}): {spelled(decision.tool)} for agent {escaped(decision.agent)}"]
+    lines += [f"  {line}" for line in because(decision)]
+    if trace:
+        lines += ["", *proof(said)]
+    return "\n".join(lines) + "\n"
+
+
+def because(decision: Decision) -> Iterator[str]:
+    """The statements that decided, each with its place; what is wrong with a malformed call."""
+    for rule in decision.to_json()["rules"]:
+        yield f"{_place(rule)}: {escaped(rule['text'] or 'a statement without a known place')}"
+    if decision.note:
+        yield escaped(decision.note)
+    if decision.reason == "not-granted":
+        yield "no `allow` grants this call"
+
+
+def refusal_text(reason: str, note: str, program: Program, style: str) -> str:
+    """The deny of a call that nobody could make: the execution itself cannot be."""
+    if style == "json":
+        nothing: dict[str, Any] = {
+            "rules": [],
+            "bodies": [],
+            "arguments": {},
+            "charges": [],
+            "approval": None,
+            "facts": {},
+        }
+        texts = {"for_model": "This call is not permitted.", "for_person": f"Denied: {note}", "for_log": note}
+        said = {"effect": "deny", "reason": reason, **nothing, "digest": program.digest, "generation": 1, **texts}
+        return json_text({**said, "note": note}) + "\n"
+    return f"deny {reason}\n" if style == "plain" else f"deny ({reason})\n  {escaped(note)}\n"
+
+
+def _place(rule: dict[str, Any]) -> str:
+    return f"{escaped(rule['file'])}:{rule['line']}" if rule["file"] else "?"
+
+
+# --- the proof ----------------------------------------------------------------------------------------
+
+_TRUTH: Final = {"true": "holds", "false": "does not hold", "unknown": "cannot be told"}
+
+
+def proof(said: dict[str, Any]) -> Iterator[str]:
+    """Body by body: each rule with its tests and what they read, and the minimum at the end."""
+    if not said["trace"]:
+        yield f"No rule is read: {said['reason']}."
+        return
+    for number, body in enumerate(said["trace"], 1):
+        name = body["kind"] if body["kind"] == body["body"] else f"{body['kind']} {escaped(body['body'])}"
+        yield f"{number}. {name}:"
+        for rule in body["rules"]:
+            yield from _rule(rule)
+        for rule in body["decided"]:
+            if all(rule["line"] != other["line"] or rule["text"] != other["text"] for other in body["rules"]):
+                yield f"   {escaped(rule['text'] or '')}  [{_place(rule)}]"
+        yield f"   → {_conclusion(body)}"
+    answers = [body["effect"] for body in said["trace"]]
+    least = f"the least of {', '.join(answers)}" if len(answers) > 1 else "its answer"
+    yield f"∴ {least} is {said['trace'] and min(answers, key=['deny', 'ask', 'allow'].index)}; the decision is {said['effect']} ({said['reason']})."
+
+
+def _conclusion(body: dict[str, Any]) -> str:
+    reasons = f" ({', '.join(body['reasons'])})" if body["reasons"] else ""
+    silent = " (nothing here withholds it)" if body["effect"] == "allow" and not body["decided"] else ""
+    return f"{body['effect']}{reasons}{silent}"
+
+
+def _rule(rule: dict[str, Any]) -> Iterator[str]:
+    yield f"   {escaped(rule['text'] or rule['effect'])}  [{_place(rule)}]"
+    if rule["condition"] is None:
+        yield "       holds: it has no condition"
+        return
+    lines = list(_node(rule["condition"], 0))
+    if len(lines) == 1:
+        yield f"       {lines[0]}"
+    else:
+        yield f"       {_TRUTH[rule['truth']]}, because"
+        yield from (f"         {line}" for line in lines)
+
+
+def _node(node: dict[str, Any], depth: int) -> Iterator[str]:
+    """A test with what it read; below `and`, `or`, `not` one line each."""
+    indent = "  " * depth
+    if "test" in node:
+        yield f"{indent}{_TRUTH[node['truth']]}: {test_text(node['test'])}{_read(node['value'], node['test'])}"
+        return
+    if "not" in node:
+        yield f"{indent}{_TRUTH[node['truth']]}: not"
+        yield from _node(node["not"], depth + 1)
+        return
+    word = "all" if "all" in node else "any"
+    yield f"{indent}{_TRUTH[node['truth']]}: {word} of"
+    for part in node[word]:
+        yield from _node(part, depth + 1)
+
+
+def _read(value: Any, leaf: dict[str, Any]) -> str:
+    if "has" in leaf:
+        return ""
+    if "marked" in leaf:
+        return f" — labels: {', '.join(map(escaped, value)) if value else 'none'}"
+    return " — not there" if value is None else f" — it is {escaped(json_text(value))[:200]}"
+
+
+def test_text(leaf: dict[str, Any]) -> str:
+    """A compiled test as the language writes it."""
+    if "has" in leaf:
+        return f"has {_operand(['args', *leaf['has']])}"
+    if "marked" in leaf:
+        return f"marked {escaped(leaf['marked'])}"
+    right, test = leaf["right"], leaf["test"]
+    if "operand" in right:
+        shown = _operand(right["operand"])
+    else:
+        values = [escaped(_value(one)) for one in right]
+        listed = len(values) != 1 or test in ("runs only", "runs any")
+        shown = f"[{', '.join(values)}]" if listed else values[0]
+        test = "in" if test == "==" and listed else test
+    each = f"{leaf['each']} " if "each" in leaf else ""
+    return f"{'not ' if leaf.get('negate') else ''}{each}{_operand(leaf['left'])} {test} {shown}"
+
+
+def _operand(path: list[str]) -> str:
+    return ".".join(part if part.replace("-", "_").isidentifier() else json_text(part) for part in path)
+
+
+def _value(value: Any) -> str:
+    if value is None or isinstance(value, str | bool):
+        return json_text(value)
+    if "n" in value:
+        return str(value["n"])
+    if "list" in value:
+        return f"[{', '.join(map(_value, value['list']))}]"
+    return "{" + ", ".join(f"{json_text(name)}: {_value(one)}" for name, one in value["object"].items()) + "}"
