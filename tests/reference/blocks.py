@@ -9,6 +9,7 @@ from typing import cast
 from policy_lang import ast
 from tests.reference.decide import Answer, Execution, Policy
 from tests.reference.host import Facts
+from tests.reference.limits import Charge
 from tests.reference.values import plain, tool_name
 
 
@@ -34,35 +35,40 @@ def missed(policy: Policy, tree: ast.File) -> list[Missed]:
 def _of_block(policy: Policy, tree: ast.File, block: ast.TestBlock) -> list[Missed]:
     """A block is one session: permitted calls run, succeed, mark and charge in order; asked calls do not run."""
     found: list[Missed] = []
-    run = _execution(policy, block)
+    facts, ledger = Facts(), list[Charge]()
+    run: Execution | None = None
     for step in block.steps:
-        if isinstance(step, ast.Wait):
-            run.facts.now += step.duration.seconds
-        if not isinstance(step, ast.Call):
-            continue
-        name, arguments = tool_name(step.tool), arguments_of(step)
-        got = run.decide(name, arguments)
-        if got.effect == "allow":
-            run.permit(name, arguments)
-        if not _holds(step, got):
-            line = tree.source.position(step.span.start).line
-            text = tree.source.text[step.span.start : step.span.end]
-            found.append(Missed(block.name.value, line, text, got))
+        match step:
+            case ast.TestAgent():
+                parents, skills = ([name.text for name in names] for names in (step.parents, step.skills))
+                run = policy.run(step.agent.text, facts, parents=parents, skills=skills, ledger=ledger)
+            case ast.Given():
+                _given(facts, step)
+            case ast.Wait():
+                facts.now += step.duration.seconds
+            case ast.Call():
+                assert run is not None, "a test names its agent first"
+                got = _called(run, step)
+                if not _holds(step, got):
+                    line = tree.source.position(step.span.start).line
+                    found.append(Missed(block.name.value, line, tree.source.text[step.span.start : step.span.end], got))
     return found
 
 
-def _execution(policy: Policy, block: ast.TestBlock) -> Execution:
-    who = next(step for step in block.steps if isinstance(step, ast.TestAgent))
-    facts = Facts()
-    for step in block.steps:
-        if isinstance(step, ast.Given):
-            facts.labels.update(label.text for label in step.marked)
-            given = {name.text: plain(value) for name, value in step.facts}
-            facts.cwd = cast("str | None", given.pop("cwd", facts.cwd))
-            facts.interactive = cast(bool, given.pop("interactive", facts.interactive))
-            facts.context = {**facts.context, **given}
-    parents = [name.text for name in who.parents]
-    return policy.run(who.agent.text, facts, parents=parents, skills=[name.text for name in who.skills])
+def _called(run: Execution, step: ast.Call) -> Answer:
+    name, arguments = tool_name(step.tool), arguments_of(step)
+    got = run.decide(name, arguments)
+    if got.effect == "allow":
+        run.permit(name, arguments)
+    return got
+
+
+def _given(facts: Facts, step: ast.Given) -> None:
+    facts.labels.update(label.text for label in step.marked)
+    given = {name.text: plain(value) for name, value in step.facts}
+    facts.cwd = cast("str | None", given.pop("cwd", facts.cwd))
+    facts.interactive = cast(bool, given.pop("interactive", facts.interactive))
+    facts.context = {**facts.context, **given}
 
 
 def _holds(call: ast.Call, got: Answer) -> bool:

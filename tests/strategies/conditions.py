@@ -20,15 +20,17 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 @st.composite
-def conditions(draw: st.DrawFn, tool: Tool, grants: bool, labels: bool = True, depth: int = 2) -> str:
-    """One condition that may stand where `grants` says."""
+def conditions(draw: st.DrawFn, tool: Tool, grants: bool, wide: bool, depth: int = 2) -> str:
+    """One condition that may stand where `grants` says, in a rule about `tool`, and others too where it is `wide`."""
     shape = draw(st.sampled_from(("leaf", "leaf", "leaf", "not", "and", "or"))) if depth else "leaf"
     if shape == "not":
-        return f"not {_wrapped(draw(conditions(tool, not grants, labels, depth - 1)))}"
+        return f"not {_wrapped(draw(conditions(tool, not grants, wide, depth - 1)))}"
     if shape in ("and", "or"):
-        parts = draw(st.lists(conditions(tool, grants, labels, depth - 1), min_size=2, max_size=3))
+        parts = draw(st.lists(conditions(tool, grants, wide, depth - 1), min_size=2, max_size=3))
+        if any(one is not other and one in other for one in parts for other in parts):
+            return parts[0]  # most likely a contradiction
         return f" {shape} ".join(map(_wrapped, parts))
-    return draw(leaves(tool, grants, labels))
+    return draw(leaves(tool, grants, wide))
 
 
 def _wrapped(text: str) -> str:
@@ -36,18 +38,19 @@ def _wrapped(text: str) -> str:
 
 
 @st.composite
-def leaves(draw: st.DrawFn, tool: Tool, grants: bool, labels: bool) -> str:
+def leaves(draw: st.DrawFn, tool: Tool, grants: bool, wide: bool) -> str:
     """One test."""
-    choices = ["fact", "tool", "mentions"]
-    if tool.params:
-        choices += ["param"] * 5 + ["has"]
-    if labels and not grants:
+    optional = [param for param in tool.params if (param.optional and param.default is None) or param.nullable]
+    choices = ["param"] * 5 if tool.params else []
+    choices += ["has"] if optional else []
+    choices += ["fact", "mentions", *(["tool"] if wide else [])]
+    if not grants:
         choices += ["marked"]
     match draw(st.sampled_from(choices)):
         case "param":
             return draw(param_tests(draw(st.sampled_from(tool.params)), grants))
         case "has":
-            return f"has args.{draw(st.sampled_from(tool.params)).name}"
+            return f"has args.{draw(st.sampled_from(optional)).name}"
         case "marked":
             return f"marked {draw(st.sampled_from(('dirty', 'private')))}"
         case "mentions":
@@ -76,8 +79,7 @@ def tool_tests(draw: st.DrawFn, tool: Tool) -> str:
     ]
     if tool.server is not None:
         tests += [
-            'tool.server == "hub"',
-            'tool.server != "hub"',
+            f'tool.server == "{tool.server}"',
             "tool.read_only",
             "not tool.destructive",
             "tool.open_world == false",
@@ -109,8 +111,11 @@ def param_tests(draw: st.DrawFn, param: Param, grants: bool) -> str:
     if param.kind.startswith("list<"):
         item = Param(param.name, param.kind[5:-1], reviewed=param.reviewed)
         quantified = f"{draw(st.sampled_from(('some', 'every')))} {draw(param_tests(item, grants))}"
-        whole = [quantified, quantified, f"has {left}"]
-        return draw(st.sampled_from([*whole, f'{left} contains "abc"'] if item.kind == "string" else whole))
+        return (
+            draw(st.sampled_from([quantified, quantified, f'{left} contains "abc"']))
+            if item.kind == "string"
+            else quantified
+        )
     if param.kind == "object":
         if param.fields:
             field = draw(st.sampled_from(param.fields))
@@ -122,8 +127,9 @@ def param_tests(draw: st.DrawFn, param: Param, grants: bool) -> str:
 def _of_kind(param: Param, grants: bool, left: str) -> list[str]:
     match param.kind:
         case "integer" | "number":
-            tests = [f"{left} {op} {number}" for op in COMPARISONS for number in ("2", "2.5", "-1")]
-            return [*tests, f"{left} in [1, 2, 2.5]", f"{left} not in [2, 3]"]
+            numbers = ("2", "3", "-1") if param.kind == "integer" else ("2", "2.5", "-1")
+            tests = [f"{left} {op} {number}" for op in COMPARISONS for number in numbers]
+            return [*tests, f"{left} in [1, 2, 30]", f"{left} not in [2, 3]"]
         case "boolean":
             return [left, f"{left} == false", f"{left} != true"]
         case "path":

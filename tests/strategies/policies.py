@@ -5,6 +5,7 @@ discards the few that do not.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Block:
-    """`agent a { … }` and its like. `kind`: agent, narrows, ceiling, skill, profile."""
+    """`agent a { … }` and its like. `kind`: agent, narrows, ceiling, skill, profile. None uses a later one."""
 
     kind: str
     head: str
@@ -56,6 +57,9 @@ class Sketch:
         files = "".join(f"\n# beside it, {name}: {text}" for name, text in self.shelf.files)
         return f"<<<\n{self.text()}{files}\n>>>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # what Hypothesis prints of a failing example
+        printer.text(repr(self))
+
     @property
     def agents(self) -> tuple[str, ...]:
         """The names of the agents."""
@@ -76,7 +80,7 @@ def references(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> tuple
     wide = ["any", "@some"] + (["*"] if tool.server is None else [f"{tool.server}/*", "*/*", f"*/{tool.name[:3]}*"])
     items = [draw(st.sampled_from([tool.ref, tool.ref, tool.ref, f"{tool.ref[:-2]}*", *wide]))]
     if items[0] == "@some":
-        return draw(st.sampled_from(("@some", f"@some, {tool.ref}"))), tool
+        return ("@some" if tool in shelf.tools[:2] else f"@some, {tool.ref}"), tool
     if draw(st.integers(0, 3)) == 0:
         items.append(draw(st.sampled_from(usable)).ref)
     covered = {one.key for item in items for one in shelf.matching(item)}
@@ -92,14 +96,14 @@ def references(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> tuple
 def rules(draw: st.DrawFn, effect: str, shelf: Shelf, usable: tuple[Tool, ...], mark: str = "") -> str:
     """`allow`, `ask`, `deny`, `auto_approve` or `mark` with its condition."""
     tools, tool = draw(references(shelf, usable))
-    grants = effect in ("allow", "auto_approve")
+    grants, wide = effect in ("allow", "auto_approve"), tools.startswith(("any", "*"))
     text = f"{effect} {mark}{tools}"
     if effect == "allow" and draw(st.integers(0, 6)) == 0:
         text += " with approval"
-    if draw(st.integers(0, 9)) < 6:
-        text += f" when {draw(conditions(tool, grants))}"
-    if draw(st.integers(0, 9)) < 3:
-        text += f" unless {draw(conditions(tool, not grants))}"
+    when = draw(conditions(tool, grants, wide)) if draw(st.integers(0, 9)) < 6 else ""
+    unless = draw(conditions(tool, not grants, wide)) if draw(st.integers(0, 9)) < 3 else ""
+    text += f" when {when}" if when else ""
+    text += f" unless {unless}" if unless and unless not in when else ""
     if draw(st.integers(0, 9)) == 0:
         text += ' because "so it is"'
     if effect == "deny" and draw(st.integers(0, 3)) == 0:
@@ -218,23 +222,24 @@ def sketches(draw: st.DrawFn) -> Sketch:
     blocks = list(draw(profiles(shelf)))
     used = tuple(block.head.split()[1] for block in blocks)
     skilled = draw(st.booleans())
-    blocks.append(draw(granting("a0", shelf, skilled, used)))
+    if skilled:
+        blocks.append(draw(restricting("skill", "skill s0", shelf)))
     delegations: list[tuple[str, str, bool]] = []
+    first = draw(granting("a0", shelf, skilled, used))
     if draw(st.booleans()):
         blocks.append(draw(granting("a1", shelf, False, used)))
         if draw(st.booleans()):
             independent = draw(st.booleans())
-            says = ' independent because "it must"' if independent else ""
-            blocks = [block.plus(f"delegate to a1{says}") if block.head == "agent a0" else block for block in blocks]
+            how = ' independent because "it must"' if independent else ""
+            first = first.plus(f"delegate to a1{how}")
             delegations.append(("a0", "a1", independent))
+    blocks.append(first)
     if draw(st.booleans()):
         blocks.append(draw(restricting("narrows", "agent n0 narrows a0", shelf)))
         if draw(st.booleans()):
             blocks.append(draw(restricting("narrows", "agent n1 narrows n0", shelf)))
     if draw(st.integers(0, 2)) == 0:
         blocks.append(draw(restricting("ceiling", "ceiling", shelf)))
-    if skilled:
-        blocks.append(draw(restricting("skill", "skill s0", shelf)))
     return Sketch(shelf, tuple(lines), tuple(blocks), tuple(delegations), ("a0",) if skilled else ())
 
 

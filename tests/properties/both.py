@@ -1,0 +1,180 @@
+"""The engine and the oracle, asked the same.
+
+In: a `Sketch` or a `Story`. Out: the engine's answers, the oracle's answers, in one shape.
+"""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import assume
+
+from policy_lang.compile import Compiled, compile_text
+from tests.reference import Execution, Facts, HostNarrowing, Policy
+from tests.strategies import Session, Sketch, Story
+from tests.strategies.calls import Limits
+from zcpolicy import Decision, Narrowing, Program, ResolvedAgentExecution, Resolver
+from zcpolicy import Session as HostSession
+
+FOLDER = Path(tempfile.mkdtemp(prefix="zcpolicy-properties-"))
+"""Where the files lie that policies name."""
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+
+START = 1_700_000_000
+"""The time at which every story begins."""
+
+ORDER = ("deny", "ask", "allow")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer. `lines`: where the deciding statements stand, if it was a rule that decided."""
+
+    effect: str
+    reason: str
+    lines: tuple[int, ...] = ()
+
+
+def compiled(sketch: Sketch, text: str | None = None) -> Compiled:
+    """What the compiler makes of a sketch, or of another text over its catalogue."""
+    for name, content in sketch.shelf.files:
+        (FOLDER / name).write_text(content, "utf-8")
+    return compile_text(sketch.text() if text is None else text, folder=FOLDER)
+
+
+def program(sketch: Sketch, text: str | None = None) -> Program:
+    """The program; an example whose policy does not compile is discarded."""
+    made = compiled(sketch, text).program
+    assume(made is not None)
+    assert made is not None
+    return made
+
+
+def tool(key: tuple[str | None, str]) -> Any:
+    """A tool's identity as the engine has it."""
+    return key[1] if key[0] is None else key
+
+
+# --- the engine ----------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = float(START)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def host_session(session: Session, clock: Clock) -> HostSession:
+    """The facts as the engine takes them."""
+    return HostSession(
+        cwd=session.cwd,
+        interactive=session.interactive,
+        env=session.env,
+        server_cwd=session.server_cwd,
+        supplies_defaults=session.supplies_defaults,
+        context=session.context,
+        labels=session.labels,
+        clock=clock,
+        id="s",
+    )
+
+
+def host_narrowing(limits: Limits | None) -> Narrowing | None:
+    """The host's narrowing as the engine takes it."""
+    if limits is None:
+        return None
+    only = None if limits.only is None else [tool(key) for key in limits.only]
+    deny, ask = [tool(key) for key in limits.deny], [tool(key) for key in limits.ask]
+    return Narrowing(only=only, deny=deny, ask=ask, autonomy=limits.autonomy)
+
+
+def engine_run(story: Story, policy: Program, clock: Clock, session: Session | None = None) -> ResolvedAgentExecution:
+    """The story's agent at work in the engine, under its delegators."""
+    facts = host_session(session or story.session, clock)
+    resolver, narrowing = Resolver(policy), host_narrowing(story.narrowing)
+    parent: ResolvedAgentExecution | None = None
+    for name in reversed(story.parents):
+        parent = resolver.resolve(name, session=facts, narrowing=narrowing, parent=parent)
+    return resolver.resolve(story.agent, session=facts, narrowing=narrowing, parent=parent, skills=story.skills)
+
+
+def said(decision: Decision) -> Said:
+    """What the engine said."""
+    lines = {int(rule.place[1]) for rule in decision.rules if rule.place is not None}
+    return Said(decision.effect, decision.reason, tuple(sorted(lines)))
+
+
+def by_engine(story: Story, policy: Program) -> list[Said]:
+    """The answers of the engine; what is allowed runs."""
+    clock = Clock()
+    run = engine_run(story, policy, clock)
+    answers: list[Said] = []
+    for call in story.calls:
+        clock.now += call.after
+        decision = run.decide(tool(call.tool), dict(call.arguments))
+        answers.append(said(decision))
+        if decision.effect == "allow":
+            run.permit(decision)
+    return answers
+
+
+def first(story: Story, policy: Program, session: Session | None = None) -> str:
+    """The effect of the story's first call."""
+    run = engine_run(story, policy, Clock(), session)
+    call = story.calls[0]
+    return run.decide(tool(call.tool), dict(call.arguments)).effect
+
+
+def no_wider(narrow: str, wide: str) -> bool:
+    """Whether the one effect permits no more than the other."""
+    return ORDER.index(narrow) <= ORDER.index(wide)
+
+
+# --- the oracle ----------------------------------------------------------------------------------------
+
+
+def oracle_run(story: Story) -> Execution:
+    """The story's agent at work in the oracle."""
+    policy = Policy.loads(story.sketch.text(), FOLDER)
+    given = story.session
+    facts = Facts(
+        cwd=given.cwd,
+        interactive=given.interactive,
+        env=given.env,
+        server_cwd=given.server_cwd,
+        supplies_defaults=given.supplies_defaults,
+        context=given.context,
+        labels=set(given.labels),
+        now=float(START),
+    )
+    taken = story.narrowing
+    narrowing = None if taken is None else HostNarrowing(taken.only, taken.deny, taken.ask, taken.autonomy)  # type: ignore[arg-type]  # levels are texts there
+    return policy.run(story.agent, facts, parents=story.parents, skills=story.skills, narrowing=narrowing)
+
+
+def by_oracle(story: Story) -> list[Said]:
+    """The answers of the oracle; what is allowed runs."""
+    run = oracle_run(story)
+    source = run.world.root.tree.source
+    answers: list[Said] = []
+    for call in story.calls:
+        run.facts.now += call.after
+        answer = run.decide(call.tool, dict(call.arguments))
+        lines = sorted({source.position(one.span.start).line for one in answer.told})
+        answers.append(Said(answer.effect, answer.reason, tuple(lines)))
+        if answer.effect == "allow":
+            run.permit(call.tool, dict(call.arguments))
+    return answers
+
+
+def pairs(answers: Sequence[Said]) -> list[tuple[str, str]]:
+    """Effects and reasons alone."""
+    return [(one.effect, one.reason) for one in answers]
