@@ -70,6 +70,9 @@ class _Domains:
     __slots__ = ("suffixes", "written")
 
     def __init__(self, domains: tuple[str, ...]) -> None:
+        for domain in domains:
+            if (wrong := check_domain(domain)) is not None:
+                raise ValueError(wrong)
         bare = [domain.removesuffix(".") for domain in domains]
         # a dot before both sides makes the name itself and its subdomains one question
         self.suffixes = tuple("." + (_idna(domain) or domain) for domain in bare)
@@ -81,26 +84,31 @@ class _Domains:
             return None
         if _ipv6(text) is not None:
             return False
-        host = _idna(visible(text))
+        seen = visible(text)
+        host = _idna(seen)
         if host is None:
             return None
-        if not ("." + host.removesuffix(".")).endswith(self.suffixes):
+        # the two editions of IDNA map some letters to different hosts
+        older = _idna(seen.casefold()) or host
+        if not any(("." + name.removesuffix(".")).endswith(self.suffixes) for name in (host, older)):
             return False
         kept = "." + text.removesuffix(".")
-        same = text.isascii() or _as_people_write(host) == text
-        return True if same and kept.endswith(self.written) and text == visible(text) else None
+        same = host == older and (text.isascii() or _as_people_write(host) == text)
+        return True if same and kept.endswith(self.written) and text == seen else None
 
 
 def in_domain(domains: tuple[str, ...]) -> Callable[[object], Truth]:
     """Whether a host is one of the domains or a subdomain of one."""
     known = _Domains(domains)
-    suffixes, plain = known.suffixes, _HOST.fullmatch
+    names = frozenset(suffix[1:] + dot for suffix in known.suffixes for dot in ("", "."))
+    suffixes = known.suffixes + tuple(suffix + "." for suffix in known.suffixes)
+    plain = _HOST.fullmatch
 
     def test(value: object) -> Truth:
         if not isinstance(value, str):
             return None
         if len(value) <= MAX_HOST_CHARACTERS and plain(value):
-            return ("." + value.removesuffix(".")).endswith(suffixes)
+            return value in names or value.endswith(suffixes)
         return known.odd(value)
 
     return test
@@ -289,6 +297,9 @@ def _network(text: str) -> Network:
 
 def in_net(networks: tuple[str, ...], granting: bool) -> Callable[[object], Truth]:
     """Whether a host is an address in one of the networks; a name is UNKNOWN for granting and FALSE for withholding."""
+    for text in networks:
+        if (wrong := check_net(text)) is not None:
+            raise ValueError(wrong)
     nets = tuple(_network(text) for text in networks)
     name: Truth = None if granting else False
 

@@ -4,6 +4,8 @@ In: operands at build time; a `PathRef` and the facts of the process that opens 
 A path is read as written and as link-resolved, with letter case kept and folded. TRUE if every reading satisfies the
 test, FALSE if none does, else UNKNOWN.
 
+The makers of tests raise `ValueError` for an operand that the checks refuse.
+
 INVARIANT: what is TRUE standing for granting is not FALSE standing for withholding.
 """
 
@@ -19,6 +21,7 @@ from zcpolicy.predicates.path_operands import (
     check_glob,
     check_path,
     check_prefix,
+    file_operand,
     glob_operand,
     path_operand,
     prefix_operand,
@@ -38,7 +41,7 @@ __all__ = [
     "under",
 ]
 
-PathTest = Callable[[PathRef, Where], Truth]
+PathTest = Callable[[object, Where], Truth]
 
 _SIMPLE: Final = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[A-Za-z0-9._+,=@%-]+)+")
 """Paths in normal form about which all readings but letter case agree."""
@@ -168,9 +171,9 @@ class _Question:
         return answer
 
 
-def _simple(ref: PathRef, where: Where) -> str | None:
+def _simple(ref: object, where: Where) -> str | None:
     """The path, where every reading of it is plain to see."""
-    if where.resolve is not None or where.platform != "posix" or len(ref.parts) != 1:
+    if not isinstance(ref, PathRef) or len(ref.parts) != 1 or where.resolve is not None or where.platform != "posix":
         return None
     text = ref.parts[0]
     if not isinstance(text, str) or not text or len(text) > MAX_PATH_CHARACTERS:
@@ -185,11 +188,11 @@ def _simple(ref: PathRef, where: Where) -> str | None:
 def _test(operands: tuple[Operand, ...], granting: bool) -> PathTest:
     question = _Question(operands)
 
-    def test(ref: PathRef, where: Where) -> Truth:
+    def test(ref: object, where: Where) -> Truth:
         path = _simple(ref, where)
         if path is not None:
             return question.levels.simple(path)
-        answer = question.answer(ref, where, granting)
+        answer = question.answer(ref, where, granting) if isinstance(ref, PathRef) else None
         if answer is None:
             return None
         return True if answer.all else None if answer.any else False
@@ -215,7 +218,7 @@ def same_path(operands: tuple[str, ...], granting: bool) -> PathTest:
     if not relative:
         return test
 
-    def both(ref: PathRef, where: Where) -> Truth:
+    def both(ref: object, where: Where) -> Truth:
         answers = [test(ref, where)] if absolute else []
         answers += [paths_equal(ref, operand, where, granting) for operand in relative]
         return True if True in answers else None if None in answers else False
@@ -223,8 +226,10 @@ def same_path(operands: tuple[str, ...], granting: bool) -> PathTest:
     return both
 
 
-def paths_equal(a: PathRef, b: PathRef, where: Where, granting: bool) -> Truth:
+def paths_equal(a: object, b: object, where: Where, granting: bool) -> Truth:
     """Whether two mentions are the same path, reading by reading."""
+    if not isinstance(a, PathRef) or not isinstance(b, PathRef):
+        return None
     left, right = shapes(a, where, granting), shapes(b, where, granting)
     if left is None or right is None:
         return None
@@ -255,13 +260,13 @@ def _may_be_one(a: Component, b: Component) -> bool:
 
 def protected_hit(files: tuple[str, ...]) -> PathTest:
     """Whether a path is one of the files, or lies below one: TRUE hits, UNKNOWN may hit, FALSE cannot."""
-    question = _Question(tuple(map(prefix_operand, files)))
+    question = _Question(tuple(map(file_operand, files)))
 
-    def test(ref: PathRef, where: Where) -> Truth:
+    def test(ref: object, where: Where) -> Truth:
         path = _simple(ref, where)
         if path is not None:
             return question.levels.simple(path)
-        answer = question.answer(ref, where, granting=False)
+        answer = question.answer(ref, where, granting=False) if isinstance(ref, PathRef) else None
         if answer is None:
             return None
         return True if answer.exact else None if answer.any else False

@@ -23,8 +23,8 @@ MAX_PATH_PARTS: Final = 1024
 Raw = tuple[str | Within | None, ...]
 
 _EDGES: Final = frozenset(
-    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000'\"`"
-    + "".join(map(chr, range(0x2000, 0x200B)))
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u180e\u2028\u2029\u202f\u205f\u2060\u3000\ufeff'\"`"
+    + "".join(map(chr, range(0x2000, 0x200C)))
 )
 """Blanks and quotes, which many programs cut off both ends of an argument."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -77,7 +77,11 @@ class _Normal(NamedTuple):
 def shapes(ref: PathRef, where: Where, granting: bool) -> Shapes | None:
     """Every reading of a path; `None` is UNKNOWN: for granting also where programs may read something else."""
     known = [part for part in ref.parts if isinstance(part, str)]
-    if where.platform != "posix" or len(ref.parts) > MAX_PATH_PARTS or any("\0" in part for part in known):
+    if (
+        where.platform != "posix"
+        or len(ref.parts) > MAX_PATH_PARTS
+        or any("\0" in text for text in (*known, ref.base or ""))
+    ):
         return None
     if sum(map(len, known)) + len(ref.base or "") + len(where.cwd or "") > MAX_PATH_CHARACTERS:
         return None
@@ -153,8 +157,8 @@ def _places(ref: PathRef, parts: Raw, where: Where) -> Iterator[_Place]:
         return
     if head.startswith("~") and ref.tilde is not False:
         yield _at_home(components, where)
-        if ref.tilde:
-            return
+        if ref.tilde and components[0] == "~":
+            return  # `~name` stays as it is where nobody has that name
     yield _below(ref.base, components, where)
 
 

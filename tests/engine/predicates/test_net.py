@@ -87,6 +87,11 @@ def test_the_name_itself_or_a_subdomain(host: object, expected: Truth) -> None:
         ("b\u00fccher.example", "B\u00dcCHER.example", None),
         ("xn--bcher-kva.example", "b\u00fccher.example", None),
         ("localhost", "localhost", True),
+        ("fass.example", "fa\u00df.example", None),
+        ("fa\u00df.example", "fa\u00df.example", None),
+        ("fa\u00df.example", "xn--fa-hia.example", True),
+        ("example", "example.", True),
+        ("example", "x.example.", True),
     ],
 )
 def test_domains_as_people_write_them(domain: str, host: str, expected: Truth) -> None:

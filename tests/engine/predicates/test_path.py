@@ -3,6 +3,7 @@
 import os
 import posixpath
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ APP = Where(cwd="/w/app")
 SECRETS = ("**/.env", "**/*.pem", "**/.ssh/**")
 
 Parts = tuple[str | Within | None, ...]
+Maker = Callable[[tuple[str, ...], bool], Callable[[object, Where], Truth]]
 
 
 def ref(*parts: str | Within | None) -> PathRef:
@@ -118,6 +120,8 @@ def test_a_home_directory_that_the_host_vouches_for() -> None:
     assert under(("/w/~",), False)(PathRef(("~/.ssh/id",), tilde=False), home) is True
     # another user's home is not told
     assert asked(PathRef(("~v/.ssh/id",), tilde=True), home) is None
+    # and nobody may have that name
+    assert under(("/w",), False)(PathRef(("~v/x",), tilde=True), home) is None
 
 
 # --- what is UNKNOWN -------------------------------------------------------------------------------------------------
@@ -163,6 +167,7 @@ def test_what_no_program_can_open_is_unknown_for_withholding_too(text: str) -> N
     ("text", "expected"),
     [
         (" /etc/passwd", None),
+        ("\ufeff/etc/passwd", None),
         ("'/etc/passwd'", None),
         ("/etc ", None),
         ("/proc/self/root/etc/passwd", None),
@@ -421,7 +426,7 @@ def test_a_link_to_a_protected_file_hits_it(tmp_path: Path) -> None:
         ("~/a", "`~/a` does not start with `/`"),
         ("**/a", "`**/a` does not start with `/`"),
         ("/a/*", "`under` takes a directory, not a pattern: use `glob` for `/a/*`"),
-        ("/..", "`..` leads nowhere certain in `/..`"),
+        ("/..", "`..` leads above the root in `/..`"),
         ("/a\0", "no path holds a NUL"),
         ("/" + "a" * 5000, "a path is at most 4_096 characters long"),
     ],
@@ -447,7 +452,33 @@ def test_operands_of_glob(text: str, message: str | None) -> None:
 
 def test_operands_of_comparison() -> None:
     assert check_path("a/b") is None
+    assert check_path("/a*/../b") is None
     assert check_path("/a\0") == "no path holds a NUL"
+    assert check_path("/a/../../b") == "`..` leads above the root in `/a/../../b`"
+
+
+@pytest.mark.parametrize(
+    ("make", "operand"),
+    [(under, "a"), (under, "/.."), (glob, "*.pem"), (glob, "/a/*/../.."), (same_path, "/../x"), (same_path, "/\0")],
+)
+def test_a_refused_operand_makes_no_test(make: Maker, operand: str) -> None:
+    with pytest.raises(ValueError, match=r"`|NUL"):
+        make((operand,), False)
+
+
+def test_protected_files_are_named_absolutely_and_literally() -> None:
+    with pytest.raises(ValueError, match="does not start with"):
+        protected_hit(("policy",))
+    assert protected_hit(("/w/a*",))(ref("/w/a*"), NOWHERE) is True
+    assert protected_hit(("/w/a*",))(ref("/w/ab"), NOWHERE) is False
+
+
+@pytest.mark.parametrize("value", [None, "/w/app/x", 7, ("/w/app/x",)])
+def test_what_is_no_mention_of_a_path_is_unknown(value: object) -> None:
+    assert under(("/w",), True)(value, NOWHERE) is None
+    assert under(("/w",), False)(value, NOWHERE) is None
+    assert protected_hit(("/w",))(value, NOWHERE) is None
+    assert paths_equal(value, ref("/w"), NOWHERE, True) is None
 
 
 # --- cost ------------------------------------------------------------------------------------------------------------
