@@ -135,7 +135,7 @@ class _Shape:
             if kind == "boolean":
                 return f"({variable} is True or {variable} is False)"
         fit = self.bind(fits_quickly(field))
-        return f"({variable} := {fit}({variable})) is not MISFIT"
+        return f"{variable} is not None and ({variable} := {fit}({variable})) is not MISFIT"
 
     def _judged(self, keys: dict[str, str]) -> list[str]:
         lines: list[str] = []
