@@ -45,16 +45,25 @@ def run(code, *args):
     return json.loads(p.stdout.strip().splitlines()[-1])
 
 
-def wall(command, rounds, status=(0,), **kwargs):
-    """The median of `rounds` fresh runs, in milliseconds."""
-    took = []
+def interleaved(commands, rounds):
+    """name → (milliseconds, ratio to the first): medians over rounds in which each command ran once, in turn.
+
+    `commands`: name → (command, exit status). A command that fails is left out and named.
+    """
+    took = {name: [] for name in commands}
     for _ in range(rounds):
-        t = time.perf_counter()
-        p = subprocess.run(command, capture_output=True, cwd=ROOT, check=False, **kwargs)
-        took.append((time.perf_counter() - t) * 1e3)
-        if p.returncode not in status:
-            raise RuntimeError(f"{command[0]}: exit {p.returncode}: {p.stderr.decode()[-200:]}")
-    return statistics.median(took)
+        for name, (command, status) in commands.items():
+            t = time.perf_counter()
+            p = subprocess.run(command, capture_output=True, cwd=ROOT, check=False)
+            took[name].append((time.perf_counter() - t) * 1e3)
+            if p.returncode != status:
+                print(f"{name}: exit {p.returncode}: {p.stderr.decode()[-200:]}", file=sys.stderr)
+                took[name].append(float("nan"))
+    first = took[next(iter(commands))]
+    return {
+        name: (statistics.median(ms), statistics.median(m / b for m, b in zip(ms, first, strict=False)))
+        for name, ms in took.items()
+    }
 
 
 STAGES = r"""
@@ -153,7 +162,10 @@ zcpolicy 1
 tool file_read(path: path) risk read
 tool pay(amount: integer) risk high
 tool shell(command: shell) risk high
+tool fetch(url: url) risk low
 agent a {
+    autonomy full
+    allow fetch when args.url.scheme == "https" and args.url.host in_domain "docs.example"
     allow file_read when args.path under "/w"
     allow pay when args.amount < 100
     allow shell when args.command runs only ["git status ...", "git log ...", "ls ...", "grep ..."]
@@ -163,73 +175,67 @@ agent a {
 
 
 def starts(folder, rounds):
-    source = folder / "cold.zcpolicy"
+    source, compiled = folder / "cold.zcpolicy", folder / "cold.zcpc"
     source.write_text(COLD)
+    subprocess.run([ZCPOLICY, "compile", str(source), "-o", str(compiled)], capture_output=True, check=False)
+    decide = [ZCPOLICY, "decide", str(compiled), "--agent", "a"]
+    number = ["pay", "--args", '{"amount": 5}']
+    commands = {
+        "`python -c pass`": ([PYTHON, "-c", "pass"], 0),
+        "`import zcpolicy`": ([PYTHON, "-c", "import zcpolicy"], 0),
+        "`zcpolicy decide`, number": ([*decide, *number], 0),
+        "`zcpolicy decide`, path": ([*decide, "file_read", "--args", '{"path": "/w/a"}'], 0),
+        "`zcpolicy decide`, shell": ([*decide, "shell", "--args", '{"command": "git status"}'], 0),
+        "`zcpolicy decide`, url": ([*decide, "fetch", "--args", '{"url": "https://docs.example/a"}'], 0),
+        "`zcpolicy decide` from source": ([ZCPOLICY, "decide", str(source), "--agent", "a", *number], 0),
+        "`zcpolicy check`": ([ZCPOLICY, "check", str(source)], 0),
+        "`zcpolicy --help`": ([ZCPOLICY, "--help"], 0),
+    }
+    goals = {2: LIMITS["decide"], 3: LIMITS["decide"], 4: LIMITS["decide with shell"], 5: LIMITS["decide with shell"]}
     print("\n### Starts, in bare starts of the same Python\n")
-    bare = wall([PYTHON, "-c", "pass"], rounds)
-    print("| what | ms | bare starts | goal |\n|---|---|---|---|")
-    print(f"| `python -c pass` | {bare:.1f} | 1.00 | |")
-
-    def row(name, command, goal, status=(0,)):
-        try:
-            ms = wall(command, rounds, status)
-        except (RuntimeError, OSError) as error:
-            print(f"| {name} | – | {error} | {goal} |")
-        else:
-            print(f"| {name} | {ms:.1f} | {ms / bare:.2f} | {goal} |")
-            return ms
-        return None
-
-    ms = row("`import zcpolicy`", [PYTHON, "-c", "import zcpolicy"], f"+{LIMITS['import']:.0f} ms")
-    if ms is not None:
-        print(f"| … over bare Python | {ms - bare:.1f} | | +{LIMITS['import']:.0f} ms |")
-    compiled = str(folder / "cold.zcpc")
-    subprocess.run([ZCPOLICY, "compile", str(source), "-o", compiled], capture_output=True, check=False)
-    decide = [ZCPOLICY, "decide", compiled, "--agent", "a"]
-    row("`zcpolicy decide`, number", [*decide, "pay", "--args", '{"amount": 5}'], LIMITS["decide"])
-    row("`zcpolicy decide`, path", [*decide, "file_read", "--args", '{"path": "/w/a"}'], LIMITS["decide"])
-    row(
-        "`zcpolicy decide`, shell",
-        [*decide, "shell", "--args", '{"command": "git status"}'],
-        LIMITS["decide with shell"],
-    )
-    row(
-        "`zcpolicy decide` from source",
-        ["env", "-C", str(folder), ZCPOLICY, "decide", str(source), "--agent", "a", "pay", "--args", '{"amount": 5}'],
-        "",
-    )
-    row("`zcpolicy check`", [ZCPOLICY, "check", str(source)], "")
-    row("`zcpolicy --help`", [ZCPOLICY, "--help"], "")
+    print("| what | ms | over bare, ms | bare starts | goal |\n|---|---|---|---|---|")
+    bare = None
+    for number_, (name, (ms, ratio)) in enumerate(interleaved(commands, rounds).items()):
+        bare = ms if bare is None else bare
+        goal = f"+{LIMITS['import']:.0f} ms" if number_ == 1 else goals.get(number_, "")
+        print(f"| {name} | {ms:.1f} | {ms - bare:.1f} | {ratio:.2f} | {goal} |")
 
 
-SHELL = r"""
+TYPED = r"""
 import json, statistics, sys, time
 import policy_lang, zcpolicy
-run = zcpolicy.Resolver(policy_lang.load(sys.argv[1])).resolve("a")
-only = ("git log --oneline | grep fix; " * 10)[:198].rstrip("; |")
-mixed = ("(cd /tmp && grep -r 'needle' src | wc -l); " * 10)[:200].rsplit(";", 1)[0]
-def p50(tool, args):
-    run.decide(tool, args)
+run = zcpolicy.Resolver(policy_lang.load(sys.argv[1])).resolve("a", session=zcpolicy.Session(cwd="/w"))
+plain = ("git log --oneline | grep fix; " * 10)[:192].rstrip("; |") + " %05d"
+mixed = ("(cd /tmp && grep -r 'needle' src | wc -l); " * 10)[:170].rsplit(";", 1)[0] + "; ls %05d"
+calls = {
+    "shell, closed subset": ("shell", "command", plain),
+    "shell, the whole parser": ("shell", "command", mixed),
+    "path": ("file_read", "path", "/w/src/deep/down/in/a/file%05d.py"),
+    "url": ("fetch", "url", "https://api.docs.example/v1/things/%05d?q=a"),
+}
+out = []
+for name, (tool, argument, text) in calls.items():
     took = []
-    for i in range(3000):
-        t = time.perf_counter_ns(); run.decide(tool, args); took.append(time.perf_counter_ns() - t)
-    return statistics.median(took) / 1e3
-calls = [("shell", {"command": only}), ("shell", {"command": mixed}), ("file_read", {"path": "/w/src/deep/down/in/a/file.py"}), ("pay", {"amount": 5})]
-print(json.dumps([[t, str(next(iter(a.values())))[:40], len(str(next(iter(a.values())))), run.decide(t, a).effect, p50(t, a)] for t, a in calls]))
+    for i in range(4000):  # every call has another text: nothing is answered from a memory of texts
+        arguments = {argument: text % i}
+        t = time.perf_counter_ns()
+        decision = run.decide(tool, arguments)
+        took.append(time.perf_counter_ns() - t)
+    out.append([name, text[:44], len(text % 0), decision.effect, statistics.median(took[500:]) / 1e3])
+print(json.dumps(out))
 """
 
 
 def typed(folder):
     print("\n### One decision on the typed kinds, p50\n")
-    out = run(SHELL, str(folder / "cold.zcpolicy"))
+    out = run(TYPED, str(folder / "cold.zcpolicy"))
     if isinstance(out, dict):
         print("-", out["error"])
         return
-    print("| call | characters | answer | µs | goal |\n|---|---|---|---|---|")
-    for tool, shown, size, effect, us in out:
-        print(
-            f"| `{tool}` `{shown.replace('|', chr(92) + '|')}…` | {size} | {effect} | {us:.1f} | {LIMITS['shell'] if tool == 'shell' else ''} |"
-        )
+    print("| kind | begins | characters | answer | µs | goal |\n|---|---|---|---|---|---|")
+    for name, shown, size, effect, us in out:
+        goal = LIMITS["shell"] if "shell" in name else ""
+        print(f"| {name} | `{shown.replace('|', chr(92) + '|')}` | {size} | {effect} | {us:.1f} | {goal} |")
 
 
 MEMORY = r"""
