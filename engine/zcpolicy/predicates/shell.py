@@ -10,9 +10,9 @@ from functools import lru_cache
 from . import shell_launch, shell_options, shell_patterns
 from .refs import Truth
 from .shell_dress import see
-from .shell_lexer import Command, Script, Word, lex
+from .shell_lexer import SHORT, Command, Word, lex
 from .shell_mentions import Mentions, mentions_of
-from .shell_patterns import Item, Loose, loosen, parse_pattern, why_unusable
+from .shell_patterns import Loose, Strict, loosen, parse_pattern, strict, why_unusable
 from .shell_reader import agrees
 
 __all__ = ["Mentions", "check_pattern", "enumerated_flags", "implies", "launchers", "mentions", "runs_any", "runs_only"]
@@ -34,14 +34,14 @@ def runs_only(patterns: tuple[str, ...]) -> Callable[[str], Truth]:
     FALSE when a command of the text is none of the patterns, UNKNOWN when that cannot be told. An unusable pattern
     covers nothing; `check_pattern` says why.
     """
-    table: dict[str, list[tuple[Item, ...]]] = {}
+    table: dict[str, list[Strict]] = {}
     for pattern in patterns:
         items = parse_pattern(pattern)
         if not isinstance(items, str) and why_unusable(pattern, True) is None:
-            table.setdefault(items[0].text or "", []).append(items)
+            table.setdefault(items[0].text or "", []).append(strict(items))
 
     def test(text: str) -> Truth:
-        script = _lexed(text)
+        script = lex(text)
         if script is None:
             return None
         if not all(_is_granted(table.get(command.words[0].text or "", ()), command) for command in script.commands):
@@ -51,16 +51,17 @@ def runs_only(patterns: tuple[str, ...]) -> Callable[[str], Truth]:
     return test
 
 
-def _is_granted(candidates: Sequence[tuple[Item, ...]], command: Command) -> bool:
-    words = command.words
-    return any(shell_patterns.grants(items, words, lambda: must_spell(words)) for items in candidates)
+def _is_granted(candidates: Sequence[Strict], command: Command) -> bool:
+    return any(shell_patterns.grants(pattern, command.words, must_spell) for pattern in candidates)
 
 
 def must_spell(words: Sequence[Word], start: int = 0) -> set[int]:
     """Positions that only the written words of a pattern may match: what runs a program or writes a file, and of a
     program that launches another everything up to the launched command.
     """
-    found: set[int] = set()
+    found = shell_options.option_hazards(words, start)
+    if not shell_launch.may_launch(words[start]):
+        return found
     todo, seen = [start], set[int]()
     while todo:
         at = todo.pop()
@@ -111,36 +112,19 @@ def _is_any(patterns: Sequence[Loose], words: Sequence[Word]) -> Truth:
     return result
 
 
-_SHORT = 2000
-
-
-def _lexed(text: str) -> Script | None:
-    return _lexed_short(text) if len(text) <= _SHORT else _lexed_long(text)
-
-
 def _agreed(text: str) -> bool:
-    return _agreed_short(text) if len(text) <= _SHORT else _agreed_long(text)
-
-
-@lru_cache(maxsize=128)
-def _lexed_short(text: str) -> Script | None:
-    return lex(text)
-
-
-@lru_cache(maxsize=2)
-def _lexed_long(text: str) -> Script | None:
-    return lex(text)
+    return (_agreed_short if len(text) <= SHORT else _agreed_long)(text)
 
 
 @lru_cache(maxsize=128)
 def _agreed_short(text: str) -> bool:
-    script = _lexed(text)
+    script = lex(text)
     return script is not None and agrees(text, script)
 
 
 @lru_cache(maxsize=2)
 def _agreed_long(text: str) -> bool:
-    script = _lexed(text)
+    script = lex(text)
     return script is not None and agrees(text, script)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .shell_launch import INTERPRETERS, SHELLS, command_name, starts
-from .shell_lexer import Command, Word, lex
+from .shell_lexer import SHORT, Command, Word, lex
 from .shell_reader import UNREADABLE, Reading, read
 from .shell_scripts import awk_is_quiet, awk_programs, sed_is_quiet, sed_programs
 from .shell_words import HOLE
@@ -57,10 +57,7 @@ def _plain_reading(text: str) -> Reading:
 
 def see(text: str) -> Seen:
     """Every command of a text; recent texts are remembered."""
-    return (_see_short if len(text) <= _SHORT else _see_long)(text)
-
-
-_SHORT: Final = 2000
+    return (_see_short if len(text) <= SHORT else _see_long)(text)
 
 
 @lru_cache(maxsize=128)

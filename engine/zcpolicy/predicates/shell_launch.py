@@ -268,3 +268,13 @@ def is_launcher(program: str) -> bool:
     return bool({name, family} & (TABLE.keys() | SHELLS | INTERPRETERS.keys() | _SPELL_ALL | _SPELL_FILE)) or name in {
         "docker", "podman", "nerdctl", "kubectl", "oc", "coproc",
     }  # fmt: skip
+
+
+def may_launch(word: Word) -> bool:
+    """Whether the program of a command word may start another one that its words name; quick."""
+    return command_name(word) in _LAUNCHING
+
+
+_LAUNCHING: Final = frozenset(
+    {*(key.partition(" ")[0] for key in TABLE), *_SPELL_ALL, *_SPELL_FILE, "podman", "nerdctl", "oc", "coproc"}
+)

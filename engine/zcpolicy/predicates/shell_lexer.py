@@ -9,7 +9,8 @@ INVARIANT: every character of an accepted text belongs to exactly one token; the
 """
 
 import re
-from typing import Final, Literal, NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 MAX_TEXT: Final = 64 * 1024
 """Characters of one shell text that are read at all; longer text is UNKNOWN for every test."""
@@ -55,12 +56,8 @@ class Command(NamedTuple):
     assigns: tuple[tuple[str, Word], ...] = ()
 
 
-class Span(NamedTuple):
-    """A token that the shell parser must see too: byte offsets in the UTF-8 text."""
-
-    kind: Literal["name", "word", "redirect", "end"]
-    start: int
-    end: int
+Span = tuple[int, int, str]
+"""A token that the shell parser must see too: its bytes in the UTF-8 text, and `name`, `word`, `redirect` or `end`."""
 
 
 class Script(NamedTuple):
@@ -73,22 +70,41 @@ class Script(NamedTuple):
 _NULL: Final = (Word(("/dev/null",)),)
 _DELIMITED = r"(?=[ \t\n;|&]|\Z)"
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t]++)"
-    rf"|(?P<null>[0-2]?>[ \t]*+/dev/null{_DELIMITED})"
+    r"[ \t]*+(?:"
+    rf"(?P<null>[0-2]?>[ \t]*+/dev/null{_DELIMITED})"
     rf"|(?P<dup>[0-2]?[<>]&[0-2]{_DELIMITED})"
     rf"|(?P<here><<[ \t]*+(?:(?P<bare>[A-Za-z0-9_]{{1,64}}+)|'(?P<single>[A-Za-z0-9_]{{1,64}}+)'|\"(?P<double>[A-Za-z0-9_]{{1,64}}+)\"){_DELIMITED})"
     r"|(?P<joint>&&|\|\||[;|])"
     r"|(?P<line>\n)"
     # A word that touches `<` or `>` may be a descriptor for one shell and an argument for the other.
     r"""|(?P<word>(?:[A-Za-z0-9_./:,+@%^=*?-]++|'[^']*+'|"[^"$`\\]*+")++)(?=[ \t\n;|&]|\Z)"""
+    r"|(?P<stop>\Z))"
 )
 _PIECE = re.compile(r"""(?P<plain>[^'"*?]++)|'(?P<single>[^']*+)'|"(?P<double>[^"]*+)"|(?P<glob>[*?]++)""")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _EXPANDS = re.compile(r"[$`\\]")
 
 
+SHORT: Final = 2000
+"""Characters of a text that counts as short: many of these are remembered, and few longer ones."""
+
+
 def lex(text: str) -> Script | None:
-    """The commands of a text that lies in the closed subset, else `None`."""
+    """The commands of a text that lies in the closed subset, else `None`; recent texts are remembered."""
+    return (_lex_short if len(text) <= SHORT else _lex_long)(text)
+
+
+@lru_cache(maxsize=128)
+def _lex_short(text: str) -> Script | None:
+    return _lex(text)
+
+
+@lru_cache(maxsize=2)
+def _lex_long(text: str) -> Script | None:
+    return _lex(text)
+
+
+def _lex(text: str) -> Script | None:
     if len(text) > MAX_TEXT or _CONTROL.search(text):
         return None
     # One character per byte: offsets are the parser's, and bytes above 127 are accepted inside quotes only.
@@ -119,10 +135,10 @@ class _Lexer:
             kind, position = token.lastgroup, token.end()
             if kind == "word":
                 ok = self._word(token)
-            elif kind == "blank":
-                continue
+            elif kind == "stop":
+                break
             elif kind == "joint":
-                ok = self._joint(token.group())
+                ok = self._joint(token.group("joint"))
             elif kind == "line":
                 ok = self._line()
                 if ok and self.pending:
@@ -137,13 +153,14 @@ class _Lexer:
             return None
         return Script(
             tuple(
-                Command(tuple(words), bodies.get(index), self.targets.get(index, ())) for index, words in enumerate(self.commands)
+                Command(tuple(words), bodies.get(index), self.targets.get(index, ()))
+                for index, words in enumerate(self.commands)
             ),
-            tuple(sorted(self.spans, key=_place)),
+            tuple(sorted(self.spans)),
         )
 
     def _word(self, token: re.Match[str]) -> bool:
-        raw = token.group()
+        raw = token.group("word")
         if self.pending and "\n" in raw:
             return False  # shells differ on where the here-document starts
         word = _word(raw)
@@ -153,7 +170,7 @@ class _Lexer:
         if first and not _names_command(raw, word):
             return False
         self.words.append(word)
-        self.spans.append(Span("name" if first else "word", token.start(), token.end()))
+        self.spans.append((token.start("word"), token.end(), "name" if first else "word"))
         return True
 
     def _redirect(self, token: re.Match[str]) -> bool:
@@ -162,7 +179,7 @@ class _Lexer:
         if token.group("null") is not None:
             self.targets[len(self.commands)] = _NULL
         if token.group("here") is None:
-            self.spans.append(Span("redirect", token.start(), token.end()))
+            self.spans.append((token.start(token.lastgroup or 0), token.end(), "redirect"))
             return True
         bare = token.group("bare")
         delimiter: str = bare or token.group("single") or token.group("double")
@@ -196,14 +213,10 @@ class _Lexer:
                 return None
             bodies[command] = body.encode("latin-1").decode()
             position = end + len(delimiter)
-            self.spans.append(Span("end", end, position))
+            self.spans.append((end, position, "end"))
             position = min(position + 1, len(self.text))
         self.pending = []
         return position
-
-
-def _place(span: Span) -> int:
-    return span.start
 
 
 def _end_line(text: str, position: int, delimiter: str) -> int | None:

@@ -47,18 +47,32 @@ def mentions_of(text: str) -> Mentions:
     readable = seen.readable
     for command in seen.commands:
         for word, is_name in _words(command):
-            for parts, tilde in _pieces(word, is_name):
-                paths.update(dict.fromkeys(_placed(parts, tilde, directories)))
-            urls.update(dict.fromkeys(_urls(word)))
+            if not (is_name and word.text is not None and "/" not in word.text):
+                _add(word, is_name, directories, paths)
+                urls.update(dict.fromkeys(_urls(word)))
         if len(paths) + len(urls) > MAX_MENTIONS:
             readable = False
             break
-        for target in _targets(command):
-            _change(directories, target)
+        if command.words:
+            for target in _targets(command):
+                _change(directories, target)
     if not readable:
         paths[_ANY_PATH] = None
         urls[_ANY_URL] = None
     return Mentions(tuple(paths), tuple(urls), readable)
+
+
+_EASY: Final = re.compile(r"[A-Za-z0-9_./%+][A-Za-z0-9_./%+-]*")
+
+
+def _add(word: Word, is_name: bool, directories: dict[str | None, None], paths: dict[PathRef, None]) -> None:
+    """A word as a path, from every directory, with its parts."""
+    if _EASY.fullmatch(word.parts[0] or "") and len(word.parts) == 1:  # no part to cut out: the common case
+        for directory in ("",) if word.head[0] == "/" else directories:
+            paths[PathRef(word.parts, directory, False)] = None
+        return
+    for parts, tilde in _pieces(word, is_name):
+        paths.update(dict.fromkeys(_placed(parts, tilde, directories)))
 
 
 def _words(command: Command) -> Iterator[tuple[Word, bool]]:
@@ -115,8 +129,10 @@ def _placed(parts: Parts, tilde: bool | None, directories: dict[str | None, None
 
 def _urls(word: Word) -> Iterator[UrlRef]:
     """The word where it is a URL or may become one, and what follows a `=` or a leading `@` likewise."""
-    candidates = [word.parts]
     head, rest = word.head, word.parts[1:]
+    if not rest and ":" not in head and head:
+        return
+    candidates = [word.parts]
     if "=" in head:
         candidates.append(_known((head.partition("=")[2], *rest)))
     if head.startswith("@"):
@@ -136,6 +152,8 @@ def _targets(command: Command) -> Iterator[Word | None]:
         yield from operands[:1]
         if not operands or len(operands) > 1:
             yield None
+        return
+    if not any(word.head.startswith(("-C", "--dir", "--chdir")) for word in words):
         return
     for word, following in zip(words[1:], (*words[2:], None), strict=False):
         if word.text in {"-C", "--directory", "--chdir"}:

@@ -305,7 +305,9 @@ _PLAIN: Final = {"sed": ("nErsuz", ""), "awk": ("", "Fv")}
 """Letters of options that neither run nor write anything: without and with an operand."""
 
 
-def _script_hazards(words: Sequence[Word], start: int, plain: tuple[str, str], read: Callable[[str], Quiet]) -> set[int]:
+def _script_hazards(
+    words: Sequence[Word], start: int, plain: tuple[str, str], read: Callable[[str], Quiet]
+) -> set[int]:
     """For a program whose first operand is a program: that operand unless it is quiet, and everything beside an
     option that is not known to be harmless.
     """

@@ -114,19 +114,39 @@ def _why_ungrantable(name: str) -> str | None:
 # --- granting
 
 
-def grants(items: Sequence[Item], words: Sequence[Word], must_spell: Callable[[], set[int]]) -> bool:
+class Strict(NamedTuple):
+    """A granting pattern. `plain`: its words, when it has no star and no `...` but at most one at the end (`open`)."""
+
+    items: tuple[Item, ...]
+    plain: tuple[str, ...] | None
+    open: bool
+
+
+def strict(items: tuple[Item, ...]) -> Strict:
+    """The strict reading of a parsed pattern."""
+    is_open = items[-1].dots
+    plain = [item.text for item in (items[:-1] if is_open else items)]
+    known = tuple(text for text in plain if text is not None)
+    return Strict(items, known if len(known) == len(plain) else None, is_open)
+
+
+def grants(pattern: Strict, words: Sequence[Word], must_spell: Callable[[Sequence[Word]], set[int]]) -> bool:
     """Whether a granting pattern covers a command whole.
 
-    `must_spell()`: the positions of words that only written text may match; asked for only when a star or dots
+    `must_spell`: the positions of words that only written text may match; asked for only when a star or dots
     would match at all.
     """
-    if items[0].text != words[0].text:
+    plain = pattern.plain
+    if plain is None:
+        items = pattern.items
+        return _covers(items, words, frozenset()) and _covers(items, words, must_spell(words))
+    count = len(plain)
+    if len(words) < count or (len(words) > count and not pattern.open):
         return False
-    if not _covers(items, words, frozenset()):
-        return False
-    if all(item.text is not None for item in items):
-        return True
-    return _covers(items, words, must_spell())
+    for text, word in zip(plain, words, strict=False):
+        if len(word.parts) != 1 or word.parts[0] != text:
+            return False
+    return len(words) == count or max(must_spell(words), default=0) < count
 
 
 def _covers(items: Sequence[Item], words: Sequence[Word], spelled: set[int] | frozenset[int]) -> bool:

@@ -48,6 +48,9 @@ _STRUCTURE: Final = frozenset(
     "subshell comment file_descriptor variable_name special_variable_name subscript array binary_expression "
     "unary_expression ternary_expression postfix_expression parenthesized_expression test_operator string_content".split()
 )
+_QUIET_LEAVES: Final = frozenset(
+    ["variable_name", "string_content", "heredoc_content", "heredoc_start", "heredoc_end", "comment"]
+)
 _EVALUATES: Final = frozenset(
     "arithmetic_expansion test_command declaration_command unset_command variable_assignment subscript for_statement "
     "c_style_for_statement function_definition expansion ternary_expression postfix_expression".split()
@@ -87,23 +90,19 @@ def agrees(text: str, script: Script) -> bool:
         kind = node.type
         if kind == "command":
             spans += [
-                Span("name" if child.type == "command_name" else "word", child.start_byte, child.end_byte)
+                (child.start_byte, child.end_byte, "name" if child.type == "command_name" else "word")
                 for child in node.children
                 if child.type != "file_redirect"
             ]
         elif kind == "file_redirect":
-            spans.append(Span("redirect", node.start_byte, node.end_byte))
+            spans.append((node.start_byte, node.end_byte, "redirect"))
         elif kind == "heredoc_end":
-            spans.append(Span("end", node.start_byte, node.end_byte))
+            spans.append((node.start_byte, node.end_byte, "end"))
         elif kind not in (_AGREED if node.is_named else _AGREED_TOKENS):
             return False
         todo.extend(node.children)
-    spans.sort(key=_place)
+    spans.sort()
     return tuple(spans) == script.spans
-
-
-def _place(span: Span) -> int:
-    return span.start
 
 
 def read(text: str) -> Reading:
@@ -132,6 +131,7 @@ def _strange_blank(text: str) -> bool:
 # What a token of text may hold without a shell expanding it.
 _DOLLAR = rb"\$(?![A-Za-z0-9_@*#?$!(\[{'\"-])"
 _QUIET_WORD = re.compile(rb"(?:[^\\`$<>\s;&|()'\"#]|\\[^\n]|#|" + _DOLLAR + rb")*+")
+_EASY_WORD = re.compile(rb"[A-Za-z0-9_./:,%+=@~*?-]++")
 _QUIET_PATTERN = re.compile(rb"(?:[^\\`$<>]|\\.|[<>](?!\()|" + _DOLLAR + rb")*+", re.DOTALL)
 _QUIET_STRING = re.compile(rb"(?:[^\\`$]|\\.|\$(?![A-Za-z0-9_@*#?$!(\[{-]))*+", re.DOTALL)
 _AFTER_BOTH = re.compile(rb"[ \t]*(?:[\n;|&)]|\Z)")
@@ -158,22 +158,16 @@ _MANY_LINES: Final = frozenset(
 )
 
 
-def _within(kind: str, children: "list[Node]", around: Gap) -> Gap:
-    """What may stand between the children of a node."""
-    if kind in {"string", "heredoc_body"}:
-        return Gap.TEXT
-    if kind in _ONE_LINE:
-        return Gap.LINE
-    if kind in _MANY_LINES:
-        return Gap.LINES
-    if kind == "test_command":
-        return Gap.LINES if children[0].type == "[[" else Gap.LINE
-    return Gap.LINE if around is Gap.TEXT else around
-
-
-def _before_first(kind: str, gap: Gap) -> Gap:
-    """What may stand before the first child of a node: text in a here-document, else what may stand before itself."""
-    return Gap.TEXT if kind == "heredoc_body" else gap
+_WITHIN: Final = {
+    **dict.fromkeys(_ONE_LINE, Gap.LINE),
+    **dict.fromkeys(_MANY_LINES, Gap.LINES),
+    "test_command": Gap.LINE,
+    "string": Gap.TEXT,
+    "heredoc_body": Gap.TEXT,
+}
+"""What may stand between the children of a node; other nodes take it from the node around them."""
+_FLAT: Final = frozenset(["list", "pipeline", "redirected_statement"])
+"""Chains that the parser nests to the left."""
 
 
 class _Walk:
@@ -198,54 +192,69 @@ class _Walk:
         budget = MAX_NODES
         while todo and self.readable:
             node, claimed, gap, around, depth = todo.pop()
+            kind, children = node.type, node.children
             budget -= 1
             if budget < 0 or depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
                 return UNREADABLE
-            children = node.children
-            within = _within(node.type, children, around)
-            if within is Gap.TEXT and children:
+            if not children:
+                self._leaf(node, kind, gap)
+                if not (claimed if kind in WORDS else kind in _QUIET_LEAVES):
+                    self._node(node, kind, claimed, children)
+                continue
+            within = _WITHIN.get(kind, Gap.LINE if around is Gap.TEXT else around)
+            if kind == "test_command" and children[0].type == "[[":
+                within = Gap.LINES
+            if within is Gap.TEXT:
                 self._gap(node.start_byte, gap)
                 self.position = max(self.position, node.start_byte)
-            if not children:
-                self._leaf(node, gap)
-            claims = self._node(node, claimed, children)
-            deeper = depth + (node.type not in {"list", "pipeline", "redirected_statement"})
-            todo.extend((child, claims, within, within, deeper) for child in reversed(children[1:]))
-            todo.extend((child, claims, _before_first(node.type, gap), within, deeper) for child in children[:1])
+            claims = self._node(node, kind, claimed, children)
+            deeper = depth + (kind not in _FLAT)
+            todo += [(child, claims, within, within, deeper) for child in reversed(children)]
+            # Before its first child a node has what stands before itself; a here-document begins with text.
+            todo[-1] = (children[0], claims, Gap.TEXT if kind == "heredoc_body" else gap, within, deeper)
         self._gap(len(self.source), Gap.LINES)
         if not self.readable:
             return Reading(tuple(self.commands), False, True)
         return Reading(tuple(self.commands), True, self.evaluates)
 
-    def _leaf(self, node: "Node", gap: "Gap") -> None:
+    def _leaf(self, node: "Node", kind: str, gap: "Gap") -> None:
         """Account for the bytes of a token and for those before it."""
-        self._gap(node.start_byte, gap)
-        literal = gap is Gap.TEXT
+        if node.start_byte != self.position:
+            self._gap(node.start_byte, gap)
         if node.start_byte < self.position:
             self.readable = False
-        self.position = node.end_byte
-        if not node.is_named or node.type == "raw_string":
-            self._after_dollar(node, literal)
-            return
-        if node.type == "comment":
-            if node.start_byte and self.source[node.start_byte - 1] not in _BEFORE_COMMENT:
-                self.readable = False
-        elif node.type in {"string_content", "heredoc_content", "heredoc_body"}:
-            quiet = _QUIET_STRING.fullmatch(self.source, node.start_byte, node.end_byte)
-            self.readable = self.readable and (quiet is not None or self._is_quoted_heredoc(node))
-        elif node.type == "ansi_c_string":  # dash ends it at an escaped quote
-            self.readable = self.readable and b"\\" not in self.source[node.start_byte : node.end_byte]
-        elif node.type not in {"heredoc_start", "special_variable_name"}:
-            shape = _QUIET_PATTERN if node.type in {"regex", "extglob_pattern"} else _QUIET_WORD
-            quiet = shape.fullmatch(self.source, node.start_byte, node.end_byte)
-            begins_comment = node.type == "word" and self.source.startswith(b"#", node.start_byte)
-            self.readable = self.readable and quiet is not None and not begins_comment
-            self._after_dollar(node, literal)
+        start, end = node.start_byte, node.end_byte
+        self.position = end
+        if kind == "word":
+            if _EASY_WORD.fullmatch(self.source, start, end) is None:
+                self._word_leaf(start, end, gap)
+        elif not node.is_named or kind == "raw_string":
+            self._after_dollar(end, gap)
+        else:
+            self._text_leaf(node, kind, gap)
 
-    def _after_dollar(self, node: "Node", literal: bool) -> None:
+    def _text_leaf(self, node: "Node", kind: str, gap: "Gap") -> None:
+        start, end = node.start_byte, node.end_byte
+        if kind == "comment":
+            self.readable = self.readable and (not start or self.source[start - 1] in _BEFORE_COMMENT)
+        elif kind in {"string_content", "heredoc_content", "heredoc_body"}:
+            quiet = _QUIET_STRING.fullmatch(self.source, start, end)
+            self.readable = self.readable and (quiet is not None or self._is_quoted_heredoc(node))
+        elif kind == "ansi_c_string":  # dash ends it at an escaped quote
+            self.readable = self.readable and b"\\" not in self.source[start:end]
+        elif kind in {"regex", "extglob_pattern"}:
+            self.readable = self.readable and _QUIET_PATTERN.fullmatch(self.source, start, end) is not None
+        elif kind not in {"heredoc_start", "special_variable_name"}:
+            self._word_leaf(start, end, gap)
+
+    def _word_leaf(self, start: int, end: int, gap: "Gap") -> None:
+        quiet = _QUIET_WORD.fullmatch(self.source, start, end)
+        self.readable = self.readable and quiet is not None and not self.source.startswith(b"#", start)
+        self._after_dollar(end, gap)
+
+    def _after_dollar(self, end: int, gap: "Gap") -> None:
         """`$'` and `$"` that the parser split in two."""
-        end = node.end_byte
-        if not literal and self.source[end - 1 : end] == b"$" and self.source[end : end + 1] in {b"'", b'"'}:
+        if gap is not Gap.TEXT and self.source[end - 1 : end] == b"$" and self.source[end : end + 1] in {b"'", b'"'}:
             self.readable = self.source[end - 2 : end] == b"$$" and self.readable
 
     def _is_quoted_heredoc(self, node: "Node") -> bool:
@@ -257,14 +266,11 @@ class _Walk:
 
     def _gap(self, until: int, gap: "Gap") -> None:
         """The bytes up to the next token: blanks, or text where text may stand."""
-        if until <= self.position:
-            return
-        if gap.value.fullmatch(self.source, self.position, until) is None:
+        if until > self.position and gap.value.fullmatch(self.source, self.position, until) is None:
             self.readable = False
 
-    def _node(self, node: "Node", claimed: bool, children: "list[Node]") -> bool:
+    def _node(self, node: "Node", kind: str, claimed: bool, children: "list[Node]") -> bool:
         """Collect what a node says; whether its children's words are thereby collected."""
-        kind = node.type
         if not node.is_named:
             return claimed
         self.evaluates = self.evaluates or kind in _EVALUATES

@@ -16,12 +16,20 @@ MAX_NESTED: Final = 50
 
 HOLE: Final = Word((None,), splits=True)
 
-_PIECE = re.compile(r"\\(?P<escaped>.)|(?P<pattern>[*?\[{]|!\(|[@+]\()|(?P<plain>(?:[^\\*?\[{!@+]|[!@+](?!\())++)|(?P<end>\\)", re.DOTALL)
+_PIECE = re.compile(
+    r"\\(?P<escaped>.)|(?P<pattern>[*?\[{]|!\(|[@+]\()|(?P<plain>(?:[^\\*?\[{!@+]|[!@+](?!\())++)|(?P<end>\\)",
+    re.DOTALL,
+)
+_EASY = re.compile(rb"[A-Za-z0-9_./:,%+=@-]++")
 _IN_STRING = re.compile(r"\\([$`\"\\])")
 
 
 def decode(node: "Node", source: bytes) -> Word:
     """The word that a node stands for."""
+    if node.type == "word":
+        easy = _EASY.fullmatch(source, node.start_byte, node.end_byte)
+        if easy:
+            return Word((easy.group().decode(),))
     parts: list[str | None] = []
     splits = _collect(node, source, parts, 0)
     raw = source[node.start_byte : node.start_byte + 1]
