@@ -1,6 +1,6 @@
-"""Hosts: whether a name lies in a domain, whether an address lies in a network.
+"""Addresses of hosts: whether one lies in a network.
 
-In: domains or networks at build time, a host as text at call time. Out: a `Truth`.
+In: networks at build time, a host as text at call time. Out: a `Truth`.
 What is no host at all (a port, a path, a blank beside the name) is UNKNOWN. What DNS answers is outside.
 """
 
@@ -9,124 +9,36 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from zcpolicy.predicates.domain import (
+    MAX_HOST_CHARACTERS,
+    check_domain,
+    idna,
+    in_domain,
+    ipv6,
+    is_name,
+    is_numeric,
+    may_in_domain,
+    must_in_domain,
+)
 from zcpolicy.predicates.letters import visible
 from zcpolicy.predicates.refs import Truth
 
-MAX_HOST_CHARACTERS: Final = 255
-"""Characters of a host; longer text is UNKNOWN."""
+__all__ = [
+    "MAX_HOST_CHARACTERS",
+    "check_domain",
+    "check_net",
+    "in_domain",
+    "in_net",
+    "may_in_domain",
+    "must_in_domain",
+]
+
 REMEMBERED_HOSTS: Final = 1024
 """Hosts whose address is remembered."""
 
-_HOST: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 _NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _DOTS: Final = re.compile("[\u3002\uff0e\uff61]")  # what IDNA takes for a dot
 
-
-# --- domains ---------------------------------------------------------------------------------------------------------
-
-
-def _idna(text: str) -> str | None:
-    """A host in ASCII and lower case as a URL parser makes it; `None` if it is none."""
-    if not text.isascii():
-        from ada_url import idna_to_ascii
-
-        try:
-            text = idna_to_ascii(text).decode()
-        except (UnicodeError, ValueError):
-            return None
-    text = text.lower()
-    return text if _HOST.fullmatch(text) else None
-
-
-def _as_people_write(host: str) -> str:
-    from ada_url import idna_to_unicode
-
-    try:
-        return idna_to_unicode(host)
-    except (UnicodeError, ValueError):
-        return host
-
-
-def check_domain(text: str) -> str | None:
-    """Why a domain is unusable, or `None`."""
-    if text.startswith(("*.", ".")):
-        return f"subdomains are included: write `{text.lstrip('*.')}`"
-    if text.startswith("[") or _numeric(text):
-        return f"`{text}` is an address, not a domain: use `in_net`"
-    if visible(text) != text or len(text) > MAX_HOST_CHARACTERS:
-        return "a domain is a name of at most 253 visible characters"
-    name = _idna(text)
-    if name is None:
-        return f"`{text}` is no domain: write a name such as `example.org`, without scheme, port or path"
-    labels = name.removesuffix(".").split(".")
-    if len(name) > 254 or any(len(label) > 63 for label in labels):
-        return f"`{text}` is too long for a domain"
-    return None
-
-
-class _Domains:
-    """Domains in each form that a host may have, and what a host of any form says."""
-
-    __slots__ = ("suffixes", "written")
-
-    def __init__(self, domains: tuple[str, ...]) -> None:
-        for domain in domains:
-            if (wrong := check_domain(domain)) is not None:
-                raise ValueError(wrong)
-        bare = [domain.removesuffix(".") for domain in domains]
-        # a dot before both sides makes the name itself and its subdomains one question
-        self.suffixes = tuple("." + (_idna(domain) or domain) for domain in bare)
-        self.written = tuple("." + domain for domain in bare)
-
-    def odd(self, text: str) -> Truth:
-        """A host that is not plain lower-case ASCII: upper case, other scripts, invisible characters, no host."""
-        if len(text) > MAX_HOST_CHARACTERS:
-            return None
-        if _ipv6(text) is not None:
-            return False
-        seen = visible(text)
-        host = _idna(seen)
-        if host is None:
-            return None
-        # the two editions of IDNA map some letters to different hosts
-        older = _idna(seen.casefold()) or host
-        if not any(("." + name.removesuffix(".")).endswith(self.suffixes) for name in (host, older)):
-            return False
-        kept = "." + text.removesuffix(".")
-        same = host == older and (text.isascii() or _as_people_write(host) == text)
-        return True if same and kept.endswith(self.written) and text == seen else None
-
-
-def in_domain(domains: tuple[str, ...]) -> Callable[[object], Truth]:
-    """Whether a host is one of the domains or a subdomain of one."""
-    known = _Domains(domains)
-    names = frozenset(suffix[1:] + dot for suffix in known.suffixes for dot in ("", "."))
-    suffixes = known.suffixes + tuple(suffix + "." for suffix in known.suffixes)
-    plain = _HOST.fullmatch
-
-    def test(value: object) -> Truth:
-        if not isinstance(value, str):
-            return None
-        if len(value) <= MAX_HOST_CHARACTERS and plain(value):
-            return value in names or value.endswith(suffixes)
-        return known.odd(value)
-
-    return test
-
-
-def must_in_domain(domains: tuple[str, ...]) -> Callable[[object], bool]:
-    """Whether `in_domain` is TRUE."""
-    test = in_domain(domains)
-    return lambda value: test(value) is True
-
-
-def may_in_domain(domains: tuple[str, ...]) -> Callable[[object], bool]:
-    """Whether `in_domain` is not FALSE."""
-    test = in_domain(domains)
-    return lambda value: test(value) is not False
-
-
-# --- addresses -------------------------------------------------------------------------------------------------------
 
 V4: Final = 32
 V6: Final = 128
@@ -166,11 +78,6 @@ NAME: Final = ()
 """The readings of a host that is a name."""
 
 
-def _numeric(text: str) -> bool:
-    """Whether URL parsers take a host for an IPv4 address: its last label is a number."""
-    return _NUMBER.fullmatch(text.removesuffix(".").rpartition(".")[2]) is not None
-
-
 def _ipv4(text: str) -> tuple[Reading, ...] | None:
     """The readings of an IPv4 address in any spelling: one to four numbers, each decimal, octal or hexadecimal."""
     labels = text.removesuffix(".").split(".")
@@ -199,21 +106,6 @@ def _joined(parts: list[int | None]) -> int | None:
         value = value << 8 | part
     room = 8 * (4 - len(heads))
     return None if last is None or last >> room else value << room | last
-
-
-def _ipv6(text: str) -> tuple[Reading, ...] | None:
-    """The readings of an IPv6 address, with or without brackets, its zone dropped."""
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1]
-    if ":" not in text:
-        return None
-    from ipaddress import AddressValueError, IPv6Address
-
-    try:
-        value = int(IPv6Address(text.partition("%")[0]))
-    except AddressValueError:
-        return None
-    return (_unwrapped(value),)
 
 
 def _unwrapped(value: int) -> Reading:
@@ -246,12 +138,13 @@ def readings(host: str) -> tuple[Reading, ...] | None:
     text = host.lower()
     bare = text.removesuffix(".")
     if bare == "localhost" or bare.endswith(".localhost"):
-        return (Reading(_LOOPBACK),) if _HOST.fullmatch(text) else None
+        return (Reading(_LOOPBACK),) if is_name(text) else None
     if ":" in text:
-        return _ipv6(text)
-    if not _HOST.fullmatch(text):
+        value = ipv6(text)
+        return None if value is None else (_unwrapped(value),)
+    if not is_name(text):
         return None
-    return _ipv4(text) if _numeric(text) else NAME
+    return _ipv4(text) if is_numeric(text) else NAME
 
 
 def _in_other_letters(host: str) -> tuple[Reading, ...] | None:
@@ -260,7 +153,7 @@ def _in_other_letters(host: str) -> tuple[Reading, ...] | None:
 
     text = unicodedata.normalize("NFKC", _DOTS.sub(".", visible(host)))
     if not text.isascii():
-        return NAME if _idna(text) else None
+        return NAME if idna(text) else None
     found = readings(text)
     if not found:
         return found

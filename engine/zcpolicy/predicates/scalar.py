@@ -4,17 +4,20 @@ In: two values as JSON has them, numbers as `int`, `Decimal` or a host's `float`
 There is no coercion: values of two kinds, absent ones, lists and objects are UNKNOWN.
 """
 
-from collections.abc import Callable, Iterable
-from decimal import Decimal
-from math import isfinite
-from typing import Final, Literal
+from __future__ import annotations
 
-from zcpolicy.predicates.refs import Truth
+TYPE_CHECKING = False  # `typing` and `decimal` cost more than the tests of most policies
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from decimal import Decimal
+    from typing import Final, Literal
+
+    from zcpolicy.predicates.refs import Truth
+
+    Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 
 MAX_NUMBER_BITS: Final = 1 << 17
 """Binary digits of a whole number that is compared; a longer one is UNKNOWN."""
-
-Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 
 
 def _exact(value: object) -> int | Decimal | None:
@@ -23,11 +26,10 @@ def _exact(value: object) -> int | Decimal | None:
         return None
     if isinstance(value, int):
         return value if value.bit_length() <= MAX_NUMBER_BITS else None
-    if isinstance(value, float):
-        return Decimal(repr(value)) if isfinite(value) else None
-    if isinstance(value, Decimal):
-        return value if value.is_finite() else None
-    return None
+    from decimal import Decimal
+
+    number = Decimal(repr(value)) if isinstance(value, float) else value
+    return number if isinstance(number, Decimal) and number.is_finite() else None
 
 
 def equal(a: object, b: object) -> Truth:

@@ -9,14 +9,20 @@ A `must_…` says whether that is TRUE, a `may_…` whether it is not FALSE.
 INVARIANT: a text of printable ASCII has no invisible character and no line break, so that only letter case is left.
 """
 
-from collections.abc import Callable
-from typing import Final, cast
+from __future__ import annotations
 
 from zcpolicy.predicates.letters import visible
-from zcpolicy.predicates.refs import Truth
-from zcpolicy.predicates.regex import check_matches, matches
 from zcpolicy.predicates.scalar import equal
-from zcpolicy.predicates.wildcard import Characters, Match, matcher, split
+from zcpolicy.predicates.wildcard import matcher, split
+
+TYPE_CHECKING = False  # `typing` costs more than the tests of most policies
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final, TypeGuard
+
+    from zcpolicy.predicates.refs import Truth
+    from zcpolicy.predicates.wildcard import Characters, Match
+
 
 __all__ = [
     "MAX_PATTERN_CHARACTERS",
@@ -201,6 +207,23 @@ def like(patterns: tuple[str, ...]) -> Callable[[object], Truth]:
     return _of_halves(must_like(patterns), may_like(patterns))
 
 
+# --- matches ---------------------------------------------------------------------------------------------------------
+
+
+def check_matches(text: str) -> str | None:
+    """Why a regular expression is unusable, or `None`: see `regex`."""
+    from zcpolicy.predicates import regex
+
+    return regex.check_matches(text)
+
+
+def matches(patterns: tuple[str, ...]) -> Callable[[object], Truth]:
+    """A whole string against regular expressions: see `regex`."""
+    from zcpolicy.predicates import regex
+
+    return regex.matches(patterns)
+
+
 # --- contains --------------------------------------------------------------------------------------------------------
 
 
@@ -235,6 +258,10 @@ def _same_text(piece: _Piece, text: str) -> Truth:
     return None if piece.folded == text.casefold() or piece.seen_folded == seen.casefold() else False
 
 
+def _is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
 def contains(items: tuple[object, ...]) -> Callable[[object], Truth]:
     """A string that contains one of the items, or a list that has one of them as an element."""
     pieces = tuple(_Piece(item) for item in items if isinstance(item, str))
@@ -249,10 +276,10 @@ def contains(items: tuple[object, ...]) -> Callable[[object], Truth]:
         if isinstance(value, str):
             inside = _inside(pieces, value) if pieces else None
             return None if inside is False and others else inside
-        if not isinstance(value, list):
+        if not _is_list(value):
             return None
         unknown = False
-        for item in cast("list[object]", value):
+        for item in value:
             found = element(item)
             if found:
                 return True

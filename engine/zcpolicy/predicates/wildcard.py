@@ -5,19 +5,19 @@ A pattern is its chunks with a `*` between each two; a chunk has a fixed length,
 good enough and nothing is ever tried twice.
 """
 
-import re
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from __future__ import annotations
 
-from zcpolicy.predicates.letters import LINE_BREAKS
+from zcpolicy.predicates.letters import LINE_BREAKS, broken
 
-_BREAK: Final = re.compile(f"[{LINE_BREAKS}]")
-_NOT_BREAK: Final = f"[^{LINE_BREAKS}]"
+TYPE_CHECKING = False  # `typing` and `re` cost more than the tests of most policies
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
 
-Characters = tuple[str | None, ...]
-"""A chunk: characters as they are, and `None` for `?`."""
+    Characters = tuple[str | None, ...]
+    """A chunk: characters as they are, and `None` for `?`."""
 
-Match = Callable[[str], bool]
+    Match = Callable[[str], bool]
 
 
 def split(pattern: str, *, escapes: bool) -> tuple[Characters, ...]:
@@ -38,12 +38,15 @@ def split(pattern: str, *, escapes: bool) -> tuple[Characters, ...]:
     return (*chunks, tuple(chunk))
 
 
-class Chunk(NamedTuple):
+class Chunk:
     """One chunk, ready to be looked for; `regex` only where it has a `?`."""
 
-    length: int
-    text: str
-    regex: re.Pattern[str] | None
+    __slots__ = ("length", "regex", "text")
+
+    def __init__(self, length: int, text: str, regex: re.Pattern[str] | None) -> None:
+        self.length = length
+        self.text = text
+        self.regex = regex
 
     def at(self, text: str, start: int) -> bool:
         """Whether the chunk stands in `text` at `start`."""
@@ -62,7 +65,9 @@ class Chunk(NamedTuple):
 def _chunk(characters: Characters, stops: bool) -> Chunk:
     if None not in characters:
         return Chunk(len(characters), "".join(c or "" for c in characters), None)
-    one = _NOT_BREAK if stops else "."
+    import re
+
+    one = f"[^{LINE_BREAKS}]" if stops else "."
     # a chunk has no repetition in it: this regex cannot backtrack
     source = "".join(one if c is None else re.escape(c) for c in characters)
     return Chunk(len(characters), "", re.compile(source, re.DOTALL))
@@ -83,9 +88,9 @@ def matcher(chunks: tuple[Characters, ...], *, stops: bool = False) -> Match:
         for chunk in middle:
             found = chunk.find(text, place, end)
             # the leftmost place is right also when `*` stops: what it jumps over is what every other place would too
-            if found < 0 or (stops and _BREAK.search(text, place, found)):
+            if found < 0 or (stops and broken(text, place, found)):
                 return False
             place = found + chunk.length
-        return not (stops and _BREAK.search(text, place, end))
+        return not (stops and broken(text, place, end))
 
     return matches

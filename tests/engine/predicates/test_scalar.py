@@ -1,15 +1,21 @@
 """Scalars: no coercion, exact numbers, Kleene membership."""
 
+from __future__ import annotations
+
 import operator
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zcpolicy.predicates.refs import Truth
-from zcpolicy.predicates.scalar import MAX_NUMBER_BITS, Operator, among, compare, equal, is_in
+from zcpolicy.predicates.scalar import MAX_NUMBER_BITS, among, compare, equal, is_in
+
+if TYPE_CHECKING:
+    from zcpolicy.predicates.scalar import Operator
 
 
 @pytest.mark.parametrize(
