@@ -7,8 +7,22 @@ from collections.abc import Callable, Iterator
 
 from policy_lang.bound import Bound
 from policy_lang.checks import (
-    absence, agents, bundles, caps, commands, comments, contradiction, dead, delegation, exfiltration, grants, limits,
-    lower_bounds, narrowing, redundant, unused,
+    absence,
+    agents,
+    bundles,
+    caps,
+    commands,
+    comments,
+    contradiction,
+    dead,
+    delegation,
+    exfiltration,
+    grants,
+    limits,
+    lower_bounds,
+    narrowing,
+    redundant,
+    unused,
 )  # fmt: skip
 from policy_lang.checks.survey import Survey, survey
 from policy_lang.diagnostics import Diagnostic

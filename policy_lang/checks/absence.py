@@ -5,11 +5,13 @@ that may be empty).
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.literals import parts_of
 from policy_lang.checks.operands import Operands
 from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
+from policy_lang.checks.witness import Witnesses, sample
 from policy_lang.conditions import Leaf, leaves, walk
 from policy_lang.diagnostics import Diagnostic
 
@@ -24,11 +26,32 @@ DECIDES: dict[ast.Effect, str] = {
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every rule with a condition, once."""
-    operands = Operands(survey.bound)
-    for rule in survey.written():
-        if not rule.always and rule.ids:
-            yield from _optional(survey, operands, rule)
-            yield from _empty(operands, rule)
+    operands, witnesses = Operands(survey.bound), Witnesses(survey)
+    for view, rule in survey.written_in():
+        if rule.always or not rule.ids:
+            continue
+        agent = view.body.name if view.body.kind in ("agent", "narrows") else None
+        for finding in _optional(survey, operands, rule):
+            yield replace(finding, witness=_without(witnesses, agent, rule))
+        for finding, path in _empty(operands, rule):
+            yield replace(finding, witness=_with_empty(witnesses, agent, rule, path))
+
+
+def _without(witnesses: Witnesses, agent: str | None, rule: RuleAt) -> str | None:
+    """A call without optional arguments that the rule denies, or asks about."""
+    reason = {"deny": "denied", "ask": "asked"}.get(rule.node.effect)
+    if agent is None or reason is None:
+        return None
+    return witnesses.of(agent, min(rule.ids), rule.node.effect, reason=reason)
+
+
+def _with_empty(witnesses: Witnesses, agent: str | None, rule: RuleAt, path: tuple[str, ...]) -> str | None:
+    """A call with an empty list that the rule grants."""
+    if agent is None or rule.node.effect != "allow" or len(path) != 1:
+        return None
+    tool = min(rule.ids)
+    sent = sample(witnesses.survey.bound.catalogue.tools[tool].schema)
+    return None if sent is None else witnesses.of(agent, tool, "allow", {**sent, path[0]: []})
 
 
 def _optional(survey: Survey, operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
@@ -77,7 +100,7 @@ def _is_alternative(node: ast.Condition, leaf: Leaf) -> bool:
             return False
 
 
-def _empty(operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
+def _empty(operands: Operands, rule: RuleAt) -> Iterator[tuple[Diagnostic, tuple[str, ...]]]:
     for leaf, grants in leaves(rule.node):
         if not grants or not isinstance(leaf, ast.Test) or leaf.each != "every" or leaf.left.root != "args":
             continue
@@ -87,7 +110,7 @@ def _empty(operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
         message = f"`every {written} …` holds for an empty list as well"
         rest = text_of(rule.source, leaf.span).split(maxsplit=1)[-1]
         help_text = f"if an empty list must not pass, add `and some {rest}`"
-        yield Diagnostic(codes.EMPTY_EVERY, message, rule.source, leaf.span, (), help_text)
+        yield Diagnostic(codes.EMPTY_EVERY, message, rule.source, leaf.span, (), help_text), leaf.left.path
 
 
 def _also_some(rule: RuleAt, leaf: ast.Test) -> bool:

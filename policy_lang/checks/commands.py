@@ -58,7 +58,7 @@ def _flags(rule: RuleAt, text: str, span: Span) -> Iterator[Diagnostic]:
         return
     wide = text[: text.index(flags[0])].rstrip(" .")
     message = f"`{flags[0]}` may be spelled in another way, and this `{rule.node.effect}` does not see that"
-    help_text = f"write `\"{wide}\"`, which meets every use, and let the harmless ones through with `unless … runs only`"
+    help_text = f'write `"{wide}"`, which meets every use, and let the harmless ones through with `unless … runs only`'
     if rule.node.effect != "deny":
-        help_text = f"write `\"{wide}\"`, which meets every use"
+        help_text = f'write `"{wide}"`, which meets every use'
     yield Diagnostic(codes.ENUMERATED_FLAGS, message, rule.source, span, (), help_text)

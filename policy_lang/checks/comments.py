@@ -6,9 +6,11 @@ condition.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.survey import RuleAt, Survey
+from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.source import Source
 
@@ -18,14 +20,16 @@ _CONDITION = re.compile(r"\s*(when|unless|with\s+approval)\b")
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every unconditional grant, once."""
     below: dict[int, dict[int, ast.Comment]] = {}
-    for rule in survey.written("allow", "auto_approve"):
+    witnesses = Witnesses(survey)
+    for view, rule in survey.written_in("allow", "auto_approve"):
         if rule.always:
             file = rule.placed.file
             if id(file) not in below:
                 below[id(file)] = dict(_conditions(file.source, file.file.comments))
             comment = below[id(file)].get(file.source.position(rule.node.span.end).line + 1) if below[id(file)] else None
             if comment is not None:
-                yield _finding(rule, comment)
+                shown = witnesses.any_of(view.body.name, rule.ids, "allow") if view.body.kind == "agent" else None
+                yield replace(_finding(rule, comment), witness=shown)
 
 
 def _conditions(source: Source, comments: tuple[ast.Comment, ...]) -> Iterator[tuple[int, ast.Comment]]:

@@ -5,11 +5,13 @@ prompt to waive). An agent's own rules only: what a profile says to several agen
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
+from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 
 MAX_BLAMED = 2
@@ -26,6 +28,7 @@ ADVICE: dict[ast.Effect, str] = {
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every agent's own rules; in skills what their own `only` and `deny` withhold."""
     reach = Reach(survey)
+    witnesses = Witnesses(survey)
     shared = reach.everything
     for ceiling in survey.ceilings:
         shared &= reach.left_by(ceiling)
@@ -38,7 +41,8 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
         for effect in ("allow", *NEEDS_A_GRANT):
             for rule in view.own(effect):
                 if rule.ids and not rule.ids & left and rule.ids & granted:
-                    yield _dead(reach, view, rule)
+                    shown = witnesses.any_of(view.body.name, rule.ids, "deny") if view.body.kind in ("agent", "narrows") else None
+                    yield replace(_dead(reach, view, rule), witness=shown)
         yield from _outside_only(reach, view)
         yield from _nothing_to_waive(reach, view, granted & left)
 

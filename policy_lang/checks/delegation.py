@@ -4,18 +4,20 @@ In: `Survey`. Out: ZC3006 (to itself), ZC3112 (a bounded delegate is left with n
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.bound import Placed
 from policy_lang.checks.edits import remove
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import Survey, View, tool_names
+from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every `delegate to` that an agent writes itself; what a profile says to several agents may fit some of them."""
-    reach = Reach(survey)
+    reach, witnesses = Reach(survey), Witnesses(survey)
     for name, view in survey.agents.items():
         for placed in view.others:
             node = placed.node
@@ -25,7 +27,12 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
                     if full == name:
                         yield _itself(placed, node, child)
                     elif full is not None:
-                        yield from _child(reach, view, placed, node, (child, full))
+                        for finding in _child(reach, view, placed, node, (child, full)):
+                            shown = None
+                            if finding.code == codes.INDEPENDENT_ADDS:
+                                added = reach.callable(full) - reach.callable(name)
+                                shown = witnesses.any_of(full, added, "allow") or witnesses.any_of(full, added, "ask")
+                            yield replace(finding, witness=shown)
 
 
 def _itself(placed: Placed, node: ast.Delegate, child: ast.Name) -> Diagnostic:
@@ -47,7 +54,7 @@ def _child(reach: Reach, view: View, placed: Placed, node: ast.Delegate, child: 
         message = f"under `{view.body.name}` nothing is left of `{full}`: {tool_names(bound, wanted)} is taken from it"
         if len(wanted) > 1:
             message = message.replace(" is taken from it", " are taken from it")
-        help_text = f"allow in `{view.body.name}` what `{full}` needs, or write `independent because \"…\"`"
+        help_text = f'allow in `{view.body.name}` what `{full}` needs, or write `independent because "…"`'
         yield Diagnostic(codes.CHILD_WITH_NOTHING, message, source, written.span, (_declared(reach.survey, full),), help_text)
 
 

@@ -13,6 +13,7 @@ from policy_lang import ast, codes
 from policy_lang.checks.grants import runs_text
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import Survey, View, tool_names
+from policy_lang.checks.witness import Witnesses
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.tools import ToolInfo
@@ -41,13 +42,13 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     shells = frozenset(n for n, tool in tools if runs_text(tool))
     paths = frozenset(n for n, tool in tools if _takes(tool, "path"))
     sides = _Sides(paths & reads, urls | open_world, urls | shells | (open_world - reads))
-    reach = Reach(survey)
+    reach, witnesses = Reach(survey), Witnesses(survey)
     for view in survey.agents.values():
         if view.body.kind == "agent":
-            yield from _agent(reach, view, sides)
+            yield from _agent(reach, view, sides, witnesses)
 
 
-def _agent(reach: Reach, view: View, sides: _Sides) -> Iterator[Diagnostic]:
+def _agent(reach: Reach, view: View, sides: _Sides, witnesses: Witnesses) -> Iterator[Diagnostic]:
     name = view.body.name
     callable_ = reach.callable(name)
     out = (callable_ & sides.ways_out) - reach.asked(name)
@@ -69,7 +70,7 @@ def _agent(reach: Reach, view: View, sides: _Sides) -> Iterator[Diagnostic]:
     )
     labels = tuple(_places(view, (("private data", private), ("untrusted content", untrusted))))
     help_text = "`mark` what it reads and fetches, and write `ask` or `deny … when marked …` on the way out"
-    yield Diagnostic(codes.EXFILTRATION, message, rule.source, rule.node.tools.span, labels, help_text)
+    yield Diagnostic(codes.EXFILTRATION, message, rule.source, rule.node.tools.span, labels, help_text, None, witnesses.any_of(name, out, "allow"))
 
 
 def _watched(view: View) -> frozenset[int]:

@@ -5,10 +5,12 @@ no `autonomy` and no unconditional `ask` in any body.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
+from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.tools import ToolInfo
 from zcpolicy.program import Schema
@@ -21,6 +23,7 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     reach = Reach(survey)
     shells = frozenset(number for number, tool in enumerate(survey.bound.catalogue.tools) if runs_text(tool))
     high = reach.of_class("high")
+    witnesses = Witnesses(survey)
     for name, view in survey.agents.items():
         for rule in view.own("allow"):
             if not rule.always or rule.node.approval:
@@ -29,9 +32,13 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
             if every is None and not rule.ids & (shells | high):
                 continue
             plain = reach.plainly(name, rule)
+            if plain <= reach.of_class("read") and reach.asked(name):
+                continue  # what is above class `read` is asked about
             if plain:
                 labels = tuple(_waivers(view, plain))[:1]
-                yield from _grant(survey, rule, every, (plain, plain & shells, plain & high), labels)
+                found = _grant(survey, rule, every, (plain, plain & shells, plain & high), labels)
+                shown = (plain & shells) or (plain & high) or plain
+                yield from (replace(finding, witness=witnesses.any_of(name, shown, "allow")) for finding in found)
 
 
 def runs_text(tool: ToolInfo) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.checks.grants import runs_text
+from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic
@@ -56,14 +57,21 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every rule that looks at `paths` or `urls`, once."""
     tools = survey.bound.catalogue.tools
     params = _Params(survey.bound, frozenset(number for number, tool in enumerate(tools) if runs_text(tool)))
-    for rule in survey.written():
+    reach = Reach(survey)
+    granted: frozenset[int] | None = None
+    for view, rule in survey.written_in():
         if rule.always or not rule.ids:
             continue
         tests = [leaf for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.left.root in ("paths", "urls")]
         for test in tests:
             yield from _over_commands(params, rule, test)
-        for test in tests[:1]:
-            yield from _unreviewed_met(params, rule, test, unsure=any(_needs_all(rule, other) for other in tests))
+        if tests:
+            if view.body.name in survey.agents:
+                met = rule.ids & reach.granted(view.body.name)
+            else:
+                granted = reach.granted_by_any() if granted is None else granted
+                met = rule.ids & granted
+            yield from _unreviewed_met(params, (rule, met), tests[0], unsure=any(_needs_all(rule, other) for other in tests))
 
 
 def _needs_all(rule: RuleAt, test: ast.Test) -> bool:
@@ -109,13 +117,15 @@ def _sign(node: ast.Condition, test: ast.Test, holds: bool) -> bool | None:
             return holds if node is test else None
 
 
-def _unreviewed_met(params: _Params, rule: RuleAt, test: ast.Test, *, unsure: bool) -> Iterator[Diagnostic]:
-    met = params.of_set(rule.ids)
+def _unreviewed_met(params: _Params, at: tuple[RuleAt, frozenset[int]], test: ast.Test, *, unsure: bool) -> Iterator[Diagnostic]:
+    """`at`: the rule, and those of its tools that somebody can call."""
+    rule, ids = at
+    met = params.of_set(ids)
     if not met:
         return
     shown = ", ".join(met[:MAX_LISTED]) + (f" and {len(met) - MAX_LISTED} more" if len(met) > MAX_LISTED else "")
     message = f"`{test.left.root}` reads strings whose kind nobody has given: {shown}"
-    number = min(number for number in rule.ids if params.of_tool(number))
+    number = min(number for number in ids if params.of_tool(number))
     tool, name = params.bound.catalogue.tools[number].shown, params.of_tool(number)[0]
     kind = "path" if test.left.root == "paths" else "url"
     before = f"{_effect(rule)} there, since any of them may be a {kind}" if unsure else f"each is taken for a possible {kind}"

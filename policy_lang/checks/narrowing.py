@@ -111,7 +111,7 @@ def _wider(
 ) -> Diagnostic:
     said = next((other for other in parent.others if isinstance(other.node, kind)), None)
     message = f"`{word} {name.text}` is more than `{parent.body.name}` has, which `{view.body.name}` narrows"
-    label = Label(parent.body.file.source, _name_span(parent), f"`{parent.body.name}` has no `{word.split()[0]}`")
+    label = Label(parent.body.file.source, _name_span(parent), f"`{parent.body.name}` has no `{word.split(maxsplit=1)[0]}`")
     if said is not None:
         label = Label(said.file.source, said.node.span, f"`{parent.body.name}` has only this")
     return Diagnostic(codes.WIDER_SURFACE, message, placed.file.source, name.span, (label,), ADVICE)

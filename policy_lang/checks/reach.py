@@ -70,6 +70,11 @@ class Reach:
         root = self.survey.chain(name)[-1]
         return frozenset[int]().union(*(rule.ids for rule in root.rules["allow"]))
 
+    def granted_by_any(self) -> Ids:
+        """What some agent's root grants."""
+        roots = (view for view in self.survey.agents.values() if view.body.kind == "agent")
+        return frozenset[int]().union(*(rule.ids for view in roots for rule in view.rules["allow"]))
+
     def callable(self, name: str) -> Ids:
         """What an agent can call at all: granted, and withheld by no body of its execution on every call."""
         known = self._callable.get(name)

@@ -11,6 +11,7 @@ from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
 from policy_lang.checks.literals import condition_key
 from policy_lang.checks.survey import EFFECTS, RuleAt, Survey, View, tool_names
+from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Fix
 
 Group = tuple[object, ...]
@@ -22,18 +23,25 @@ WORDS: dict[ast.Effect, str] = {
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every body and profile."""
     keys: dict[int, object] = {}
+    witnesses = Witnesses(survey)
     for view in survey.bodies():
         for effect in EFFECTS:
             rules = [rule for rule in view.rules[effect] if rule.ids]
             if len(rules) > 1:
-                yield from _effect(survey, view, rules, keys)
+                yield from _effect(survey, rules, keys)
+                if effect == "allow":
+                    yield from _approvals(survey, view, rules, keys, witnesses)
 
 
-def _effect(survey: Survey, view: View, rules: list[RuleAt], keys: dict[int, object]) -> Iterator[Diagnostic]:
+def _groups(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> dict[Group, list[RuleAt]]:
     groups: dict[Group, list[RuleAt]] = {}
     for rule in rules:
         groups.setdefault(_group(survey, rule, keys), []).append(rule)
-    for group in groups.values():
+    return groups
+
+
+def _effect(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> Iterator[Diagnostic]:
+    for group in _groups(survey, rules, keys).values():
         if len(group) > 1:
             yield from _within(survey, group)
     for label in {rule.node.label.text if rule.node.label else None for rule in rules}:
@@ -41,7 +49,6 @@ def _effect(survey: Survey, view: View, rules: list[RuleAt], keys: dict[int, obj
         always = [rule for rule in same if rule.always and not rule.node.approval]
         if always:
             yield from _under_unconditional(survey, same, always)
-    yield from _approvals(survey, groups)
 
 
 def _group(survey: Survey, rule: RuleAt, keys: dict[int, object]) -> Group:
@@ -96,8 +103,13 @@ def _under_unconditional(survey: Survey, rules: list[RuleAt], always: list[RuleA
         yield Diagnostic(codes.REDUNDANT_RULE, message, rule.source, span, (first.label(f"{word} here without a condition"),), help_text, fix)
 
 
-def _approvals(survey: Survey, groups: dict[Group, list[RuleAt]]) -> Iterator[Diagnostic]:
+def _approvals(
+    survey: Survey, view: View, rules: list[RuleAt], keys: dict[int, object], witnesses: Witnesses
+) -> Iterator[Diagnostic]:
     """`with approval` on tools that a plain `allow` grants, on the same condition or on none."""
+    if not any(rule.node.approval for rule in rules):
+        return
+    groups = _groups(survey, rules, keys)
     for key, group in groups.items():
         if not key[1]:
             continue
@@ -110,4 +122,6 @@ def _approvals(survey: Survey, groups: dict[Group, list[RuleAt]]) -> Iterator[Di
                 verb = "is" if len(undone) == 1 else "are"
                 message = f"nobody is asked: {tool_names(survey.bound, undone)} {verb} allowed without approval as well"
                 help_text = "take the tools out of the plain `allow`, or write `ask` instead of `allow … with approval`"
-                yield Diagnostic(codes.COVERED_APPROVAL, message, rule.source, rule.node.tools.span, (first.label("allowed here"),), help_text)
+                label = first.label("allowed here")
+                shown = witnesses.any_of(view.body.name, undone, "allow") if view.body.kind == "agent" else None
+                yield Diagnostic(codes.COVERED_APPROVAL, message, rule.source, rule.node.tools.span, (label,), help_text, None, shown)

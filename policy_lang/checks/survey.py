@@ -11,7 +11,6 @@ from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
 from policy_lang.diagnostics import Label
 from policy_lang.lower_settings import LEVELS, STRICTNESS
-from policy_lang.risk import ORDER as CLASSES
 from policy_lang.source import Source, Span
 
 Cap = dict[ast.RiskClass, ast.Answer]
@@ -78,16 +77,20 @@ class View:
 
     def always(self, effect: ast.Effect) -> frozenset[int]:
         """The tools that the unconditional rules of one effect name."""
-        return frozenset().union(*(rule.ids for rule in self.rules[effect] if rule.always))
+        return frozenset[int]().union(*(rule.ids for rule in self.rules[effect] if rule.always))
 
     def cap(self) -> Cap:
         """The strictest answer of all `autonomy` statements, by class."""
-        return {risk: min((at.cap[risk] for at in self.caps), key=STRICTNESS.index, default="allow") for risk in CLASSES}
+        cap: Cap = dict(LEVELS["full"])
+        for at in self.caps:
+            for risk, answer in at.cap.items():
+                cap[risk] = min(cap[risk], answer, key=STRICTNESS.index)
+        return cap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """All bodies. `written`: each rule once, profiles' rules too. `root_of`: for each agent, the name of its root."""
+    """All bodies. `written`: each rule once, profiles' rules too."""
 
     bound: Bound
     agents: dict[str, View]
@@ -108,11 +111,15 @@ class Survey:
 
     def written(self, *effects: ast.Effect) -> Iterator[RuleAt]:
         """Each rule once, where it is written; of the effects named, or of all."""
+        return (rule for _, rule in self.written_in(*effects))
+
+    def written_in(self, *effects: ast.Effect) -> Iterator[tuple[View, RuleAt]]:
+        """The same, with the body or the profile that writes it."""
         for view in self.bodies():
             for effect in effects or EFFECTS:
                 for rule in view.rules[effect]:
                     if rule.placed.via is None:
-                        yield rule
+                        yield view, rule
 
     def chain(self, name: str) -> tuple[View, ...]:
         """An agent's own body, then those that it narrows, its root last."""

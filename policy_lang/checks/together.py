@@ -77,12 +77,9 @@ def together(constraints: Sequence[Constraint], range_: Range) -> bool:
     """Whether some value of the range may satisfy every constraint."""
     path = bool(range_.kinds) and range_.kinds <= {"path"}
     space = _Space(range_.values, bool(range_.kinds) and range_.kinds <= {"integer", "depth"})
-    if range_.kinds == {"depth"}:
+    if range_.kinds == frozenset({"depth"}):
         space.at_least(Decimal(0), open_end=False)
-    rest: list[Constraint] = []
-    for constraint in constraints:
-        if not _narrow(space, _normal(constraint, range_)):
-            rest.append(constraint)
+    rest = [constraint for constraint in constraints if not _narrow(space, _normal(constraint, range_))]
     if space.crossed:
         return False
     left = space.candidates()

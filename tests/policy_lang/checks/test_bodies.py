@@ -218,5 +218,6 @@ def test_limits_of_different_shapes_are_left_alone() -> None:
 def test_the_fix_of_a_limit_takes_it_out() -> None:
     policy = TOOLS + "agent a {\n    allow ping\n    limit 5 calls\n    limit 6 calls\n}\n"
     (found,) = of_code(policy, codes.REDUNDANT_LIMIT)
-    assert found.fix is not None and found.fix.safe
+    assert found.fix is not None
+    assert found.fix.safe
     assert mended(policy, found.fix) == TOOLS + "agent a {\n    allow ping\n    limit 5 calls\n}\n"

@@ -157,14 +157,16 @@ def test_rules_that_say_something_of_their_own_are_left_alone(rules: str) -> Non
 def test_a_duplicate_is_taken_out_by_its_fix() -> None:
     policy = TOOLS + "agent a { allow ping, pay; allow ping; deny mail }"
     (found,) = of_code(policy, codes.REDUNDANT_RULE)
-    assert found.fix is not None and found.fix.safe
+    assert found.fix is not None
+    assert found.fix.safe
     assert mended(policy, found.fix) == TOOLS + "agent a { allow ping, pay; deny mail }"
 
 
 def test_a_reason_of_its_own_is_not_dropped_without_asking() -> None:
     policy = TOOLS + 'agent a { allow any; deny ping, pay because "one"; deny pay because "two" }'
     (found,) = of_code(policy, codes.REDUNDANT_RULE)
-    assert found.fix is not None and not found.fix.safe
+    assert found.fix is not None
+    assert not found.fix.safe
 
 
 def test_an_approval_under_a_plain_allow_is_a_warning() -> None:
