@@ -29,6 +29,9 @@ START = 1_700_000_000
 
 ORDER = ("deny", "ask", "allow")
 
+JUDGED = ("allow", "ask", "deny", "only", "require", "autonomy")
+"""The statements that both name; the oracle does not name limits and `connect`."""
+
 
 @dataclass(frozen=True)
 class Said:
@@ -108,7 +111,8 @@ def engine_run(story: Story, policy: Program, clock: Clock, session: Session | N
 
 def said(decision: Decision) -> Said:
     """What the engine said."""
-    lines = {int(rule.place[1]) for rule in decision.rules if rule.place is not None}
+    places = [rule.place for rule in decision.rules if rule.place is not None]
+    lines = {int(place[1]) for place in places if place[2].split()[0] in JUDGED}
     return Said(decision.effect, decision.reason, tuple(sorted(lines)))
 
 

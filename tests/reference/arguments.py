@@ -196,8 +196,8 @@ def has(call: Judged, path: tuple[str, ...]) -> bool:
 class Mentions:
     """The paths or urls of a call.
 
-    `none`: the tool has no parameter that could hold one. `bounded`: there may be more than these (shell text,
-    unreviewed strings). `unsent`: one that may be sent was not. `unsupplied`: one has a default that the host does not
+    `none`: the tool has no parameter that could hold one. `bounded`: there may be more than these (the call has shell
+    text or unreviewed strings). `unsent`: an argument that might hold one was not sent. `unsupplied`: one has a default that the host does not
     write, so that the tool will use a value that is not among these.
     """
 
@@ -226,14 +226,14 @@ def urls(call: Judged) -> Mentions:
 
 def _mentions(call: Judged, refs: tuple[PathRef | UrlRef, ...], kind: str) -> Mentions:
     schema = call.tool.schema
-    bounded = _holds_hidden(schema) or any(name not in schema.get("fields", {}) for name in call.arguments)
-    none = not bounded and not refs and not _holds(schema, kind)
+    bounded = any(_hides(call.arguments, schema))
+    none = not refs and not _holds(schema, kind) and not _holds_hidden(schema)
     unsent = list(_unsent(call.arguments, schema))
     return Mentions(
         refs,
         none,
         bounded,
-        any(_holds(one, kind) for one in unsent),
+        any(_holds(one, kind) or _holds_hidden(one) for one in unsent),
         any("default" in one and (_holds(one, "path") or _holds(one, "url") or _holds_hidden(one)) for one in unsent),
     )
 
@@ -247,6 +247,21 @@ def _mentioned(value: Plain, schema: Schema) -> Iterator[PathRef | UrlRef]:
     elif isinstance(value, dict):
         for name, item in value.items():
             yield from _mentioned(item, member(schema, name) or OPEN)
+            if name not in schema.get("fields", {}):
+                yield from _of_text(name, OPEN)
+
+
+def _hides(value: Plain, schema: Schema) -> Iterator[bool]:
+    """Of each string, also of names that nobody declared, whether it may hold more than can be read."""
+    if isinstance(value, str):
+        yield _holds_hidden(schema)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _hides(item, schema.get("item", OPEN))
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name not in schema.get("fields", {})
+            yield from _hides(item, member(schema, name) or OPEN)
 
 
 def _of_text(text: str, schema: Schema) -> Iterator[PathRef | UrlRef]:
@@ -297,7 +312,7 @@ def _holds_hidden(schema: Schema) -> bool:
         return False
     extra = schema.get("extra", "allow")
     nested = list(schema.get("fields", {}).values()) + ([] if isinstance(extra, str) else [extra])
-    return any(_holds_hidden(part) for part in nested)
+    return extra == "allow" or any(_holds_hidden(part) for part in nested)
 
 
 def _unsent(value: Plain, schema: Schema) -> Iterator[Schema]:

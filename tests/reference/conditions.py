@@ -297,7 +297,7 @@ def _compare(op: str, left: Subject, right: Plain, stand: Stand, now: Circumstan
             return path.same_path((right,), stand.grants)(ref, now.where)
         return url.same_url((right,), stand.grants)(cast(UrlRef, link))
     assert isinstance(left, Found)
-    return scalar.compare("==" if equal else cast(scalar.Operator, op), left.value, right)
+    return scalar.compare("==" if equal else cast("scalar.Operator", op), left.value, right)
 
 
 def _against_operand(op: str, left: Subject, right: Subject, stand: Stand, now: Circumstances) -> Truth:

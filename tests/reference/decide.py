@@ -32,7 +32,7 @@ REASONED: Final = (ast.Rule, ast.Only, ast.Require)
 
 @dataclass(frozen=True)
 class Answer:
-    """`told`: the statements that decided, if any."""
+    """`told`: every statement that decided, also for a reason that comes after the one named."""
 
     effect: Effect
     reason: str
@@ -161,15 +161,15 @@ class Execution:
             for reason, told in answer.causes.items():
                 causes.setdefault(reason, []).extend(told)
         asking = [(part, one.asks) for part, one in zip(parts, answers, strict=True) if one.asks is not None]
-        if asking and not self._can_ask(parts, [part for part, _ in asking]):
-            causes["no-approver"] = []
+        if asking and not causes and not self._can_ask(parts, [part for part, _ in asking]):
+            causes["no-approver"] = [one for _, told in asking for one in told]
         if self._exhausted(call):
             causes["budget"] = []
         if not self.facts.ledger and any(True for _ in self._limits_of(call)):
             causes["ledger-unavailable"] = []
         for reason in REASONS:
             if reason in causes:
-                return Answer("deny", reason, tuple(causes[reason]))
+                return Answer("deny", reason, tuple(one for told in causes.values() for one in told))
         if asking:
             return Answer("ask", "asked", tuple(one for _, told in asking for one in told))
         return Answer("allow", "allowed", tuple(one for answer in answers for one in answer.allows))
