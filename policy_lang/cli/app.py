@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "completion": "print the completion script of a shell",
 }
 """Every command and what it does; `policy_lang.cli.NAME` holds it as `command`."""
+_MODULES: Final = {"compile": "compile_", "init": "init_", "decide": "decide_words"}
 
 COMPLETE_VARIABLE: Final = "_ZCPOLICY_COMPLETE"
 
@@ -39,7 +40,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        name = {"compile": "compile_", "init": "init_"}.get(cmd_name, cmd_name)
+        name = _MODULES.get(cmd_name, cmd_name)
         command: click.Command = importlib.import_module(f"policy_lang.cli.{name}").command
         return command
 

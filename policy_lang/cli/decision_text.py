@@ -18,22 +18,26 @@ if TYPE_CHECKING:
 
 def decision_text(decision: Decision, style: str, *, trace: bool = False) -> str:
     """The decision in one style, with a newline at its end."""
-    said = decision.to_json(trace=trace)
     if style == "json":
-        return json_text(said) + "\n"
+        return json_text(decision.to_json(trace=trace)) + "\n"
     if style == "plain":
-        return " ".join([said["effect"], said["reason"], *(_place(rule) for rule in said["rules"])]) + "\n"
-    lines = [f"{said['effect']} ({said['reason']}): {spelled(decision.tool)} for agent {escaped(decision.agent)}"]
+        places = (_place(rule.to_json()) for rule in decision.rules)
+        return " ".join([decision.effect, decision.reason, *places]) + "\n"
+    lines = [f"{decision.effect} ({decision.reason}): {spelled(decision.tool)} for agent {escaped(decision.agent)}"]
     lines += [f"  {line}" for line in because(decision)]
     if trace:
-        lines += ["", *proof(said)]
+        lines += ["", *proof(decision)]
     return "\n".join(lines) + "\n"
 
 
 def because(decision: Decision) -> Iterator[str]:
     """The statements that decided, each with its place; what is wrong with a malformed call."""
-    for rule in decision.to_json()["rules"]:
-        yield f"{_place(rule)}: {escaped(rule['text'] or 'a statement without a known place')}"
+    for rule in decision.rules:
+        said = rule.to_json()
+        if said["text"] is None:
+            yield f"the {rule.body.kind} says so"
+        else:
+            yield f"{_place(said)}: {escaped(said['text'])}"
     if decision.note:
         yield escaped(decision.note)
     if decision.reason == "not-granted":
@@ -66,23 +70,29 @@ def _place(rule: dict[str, Any]) -> str:
 _TRUTH: Final = {"true": "holds", "false": "does not hold", "unknown": "cannot be told"}
 
 
-def proof(said: dict[str, Any]) -> Iterator[str]:
+def proof(decision: Decision) -> Iterator[str]:
     """Body by body: each rule with its tests and what they read, and the minimum at the end."""
-    if not said["trace"]:
-        yield f"No rule is read: {said['reason']}."
+    bodies = decision.trace()
+    if not bodies:
+        yield f"No rule is read: {decision.reason}."
         return
-    for number, body in enumerate(said["trace"], 1):
+    for number, body in enumerate(bodies, 1):
         name = body["kind"] if body["kind"] == body["body"] else f"{body['kind']} {escaped(body['body'])}"
         yield f"{number}. {name}:"
         for rule in body["rules"]:
             yield from _rule(rule)
         for rule in body["decided"]:
             if all(rule["line"] != other["line"] or rule["text"] != other["text"] for other in body["rules"]):
-                yield f"   {escaped(rule['text'] or '')}  [{_place(rule)}]"
+                yield f"   {_statement(rule, name)}"
         yield f"   → {_conclusion(body)}"
-    answers = [body["effect"] for body in said["trace"]]
-    least = f"the least of {', '.join(answers)}" if len(answers) > 1 else "its answer"
-    yield f"∴ {least} is {said['trace'] and min(answers, key=['deny', 'ask', 'allow'].index)}; the decision is {said['effect']} ({said['reason']})."
+    answers = [body["effect"] for body in bodies]
+    least = min(answers, key=["deny", "ask", "allow"].index)
+    whose = f"the least of {', '.join(answers)} is {least}" if len(answers) > 1 else f"its answer is {least}"
+    yield f"∴ {whose}; the decision is {decision.effect} ({decision.reason})."
+
+
+def _statement(rule: dict[str, Any], name: str) -> str:
+    return f"{escaped(rule['text'])}  [{_place(rule)}]" if rule["text"] is not None else f"the {name} says so"
 
 
 def _conclusion(body: dict[str, Any]) -> str:
