@@ -9,18 +9,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from policy_lang import ast
+from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.checks import run_checks
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
 from policy_lang.files import read_source
-from policy_lang.gather import Root, gather
+from policy_lang.gather import Gathered, Root, gather
 from policy_lang.lower import lower
 from policy_lang.names import bind
 from policy_lang.source import Source
 from policy_lang.suppress import unsuppressed
 from policy_lang.types import check_kinds
 from zcpolicy.program import Program
+
+
+NAMING = (
+    ast.Edition | ast.Catalog | ast.Import | ast.Tool | ast.Server | ast.Risk | ast.Label | ast.Scope | ast.Let | ast.Group
+    | ast.Bundle | ast.Context
+)  # fmt: skip
+"""Declarations that hold no body: an error in one loses a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +78,33 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+UNREAD = frozenset(
+    {codes.MISSING_IMPORT, codes.IMPORT_CYCLE, codes.MISSING_CATALOG, codes.BAD_CATALOG, codes.FILE_IN_TWO_LAYERS}
+)
+"""Something that would declare names could not be read: what is said of names after that follows from it."""
+
+FOLLOWING = frozenset({codes.UNKNOWN_TOOL, codes.UNKNOWN_TOOL_HERE, codes.UNKNOWN_TOOL_CALLED, codes.UNKNOWN_NAME, codes.EMPTY_SET})
+"""What may follow from a declaration that could not be parsed."""
+
+
+def independent(later: tuple[Diagnostic, ...], before: tuple[Diagnostic, ...], gathered: Gathered) -> tuple[Diagnostic, ...]:
+    """The later findings that do not merely follow from what went wrong before: one finding per cause."""
+    if any(finding.code in UNREAD for finding in before):
+        return ()
+    bodies = {
+        file.source.name: [d.span for d in file.file.declarations if not isinstance(d, NAMING)] for file in gathered.files
+    }
+    lost = any(
+        finding.severity == "error" and not any(span.start <= finding.span.start < span.end for span in bodies.get(finding.source.name, ()))
+        for finding in before
+    )
+    return tuple(finding for finding in later if not (lost and finding.code in FOLLOWING))
+
+
 def _compile(roots: Sequence[Root]) -> Compiled:
     gathered, found = gather(roots)
     bound, of_names = bind(gathered)
-    found = (*found, *of_names, *check_kinds(bound))
+    found = (*found, *independent((*of_names, *check_kinds(bound)), found, gathered))
     if not has_errors(found):
         found = (*found, *run_checks(bound))
     found = in_order(unsuppressed(found, gathered))
