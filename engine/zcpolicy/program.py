@@ -13,7 +13,7 @@ from zcpolicy.sealed import Sealed, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from os import PathLike
     from typing import Any, Final, Never
 
@@ -338,7 +338,23 @@ def _once(program: Program, key: str, data: bytes, kind: str) -> Any:
         found = _parse(data)
         if kind == "program":
             check_head(found)
+            bodies = [found["ceiling"], *found["skills"].values()]
         else:
             check_agents(found)
+            bodies = [agent["body"] for agent in found.values()]
         program._parsed[key] = found
+        for body in bodies:
+            for ids in _tool_sets(body):
+                tools_in(program, ids)
     return found
+
+
+def _tool_sets(body: Body) -> Iterator[ToolIds]:
+    """All sets of tools in a body, so that one that is none is found before anything is decided by it."""
+    for part in (body.get("rules", ()), body.get("only", ()), body.get("limits", ())):
+        yield from (one["tools"] for one in part if "tools" in one)
+    for require in body.get("require", ()):
+        yield require["earlier"]
+        yield require["later"]
+    if "connect" in body:
+        yield body["connect"]["tools"]
