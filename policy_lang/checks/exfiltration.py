@@ -1,8 +1,8 @@
 """Private data, untrusted content and a way out, open together in one agent.
 
 In: `Survey`. Out: ZC4007, once per agent. Private: what a label of such a name marks, and readers of files. Untrusted: what a
-label of such a name marks, and what fetches a url or is said to reach the open world. A way out: a url, a command, or an
-open-world tool that does not only read. It is closed where somebody is asked, or where a label or the target decides.
+label of such a name marks, and what fetches a url or is said to reach the open world. A way out: a url, a command, an
+open-world tool or one named for sending that does not only read. It is closed where somebody is asked, or where a label or the target decides.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from policy_lang import ast, codes
 from policy_lang.checks.grants import runs_text
 from policy_lang.checks.reach import Reach
-from policy_lang.checks.survey import Survey, View, tool_names
+from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
 from policy_lang.checks.witness import Witnesses
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Label
@@ -20,6 +20,7 @@ from policy_lang.tools import ToolInfo
 from zcpolicy.program import Schema
 
 _PRIVATE = re.compile(r"(?i)privat|secret|confidential|sensitiv|personal|internal|\bpii\b")
+_SENDS = re.compile(r"(?i)(?:^|[_\-./])(?:send|e?mail|post|publish|upload|push|comment|message|notify|webhook|share|tweet)(?:[_\-./]|$)")
 _UNTRUSTED = re.compile(r"(?i)untrusted|tainted|external|foreign")
 
 
@@ -41,7 +42,8 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     urls = frozenset(n for n, tool in tools if _takes(tool, "url"))
     shells = frozenset(n for n, tool in tools if runs_text(tool))
     paths = frozenset(n for n, tool in tools if _takes(tool, "path"))
-    sides = _Sides(paths & reads, urls | open_world, urls | shells | (open_world - reads))
+    sends = frozenset(n for n, tool in tools if _SENDS.search(tool.key[1]))
+    sides = _Sides(paths & reads, urls | open_world, urls | shells | ((open_world | sends) - reads))
     reach, witnesses = Reach(survey), Witnesses(survey)
     for view in survey.agents.values():
         if view.body.kind == "agent":
@@ -68,7 +70,7 @@ def _agent(reach: Reach, view: View, sides: _Sides, witnesses: Witnesses) -> Ite
         f"`{name}` can read private data ({tool_names(bound, private, 2)}), meet untrusted content "
         f"({tool_names(bound, untrusted, 2)}) and send it out ({tool_names(bound, out, 2)}) without a question"
     )
-    labels = tuple(_places(view, (("private data", private), ("untrusted content", untrusted))))
+    labels = tuple(_places(view, rule, (("private data", private), ("untrusted content", untrusted))))
     help_text = "`mark` what it reads and fetches, and write `ask` or `deny … when marked …` on the way out"
     yield Diagnostic(codes.EXFILTRATION, message, rule.source, rule.node.tools.span, labels, help_text, None, witnesses.any_of(name, out, "allow"))
 
@@ -105,11 +107,12 @@ def _marked(views: tuple[View, ...], pattern: re.Pattern[str]) -> frozenset[int]
     return frozenset[int]().union(*(rule.ids for rule in rules if rule.node.label and pattern.search(rule.node.label.text)))
 
 
-def _places(view: View, sides: tuple[tuple[str, frozenset[int]], ...]) -> Iterator[Label]:
+def _places(view: View, way_out: RuleAt, sides: tuple[tuple[str, frozenset[int]], ...]) -> Iterator[Label]:
+    """The rules that open the other two sides, where they are others."""
     for text, ids in sides:
-        rule = next((rule for rule in view.rules["allow"] if rule.ids & ids), None)
-        if rule is not None:
-            yield rule.label(text)
+        rules = [rule for rule in view.rules["allow"] if rule.ids & ids]
+        if rules and way_out not in rules:
+            yield rules[0].label(text)
 
 
 def _takes(tool: ToolInfo, kind: str) -> bool:

@@ -84,7 +84,8 @@ class View:
         cap: Cap = dict(LEVELS["full"])
         for at in self.caps:
             for risk, answer in at.cap.items():
-                cap[risk] = min(cap[risk], answer, key=STRICTNESS.index)
+                if STRICTNESS.index(answer) < STRICTNESS.index(cap[risk]):
+                    cap[risk] = answer
         return cap
 
 

@@ -92,7 +92,7 @@ def test_an_optional_argument_that_decides_is_a_warning(case: Case) -> None:
 PRESENT = {
     "guarded by has": 'deny mail when has args.cc and args.cc like "*@evil.test"',
     "required": 'deny mail when args.to like "*@evil.test"',
-    "with a default": 'deny lend when args.days > 3',
+    "with a default": "deny lend when args.days > 3",
     "an alternative in a grant": 'allow mail when args.cc == "x" or args.to == "y"',
 }
 
@@ -214,11 +214,11 @@ def test_private_data_untrusted_content_and_a_way_out_together_are_a_warning() -
     check(Case("", "agent a { autonomy full; allow file_read; allow ⟦fetch⟧ }",
                "`a` can read private data (`file_read`), meet untrusted content (`fetch`) and send it out (`fetch`) without a question",
                "`mark` what it reads and fetches, and write `ask` or `deny … when marked …` on the way out",
-               (("private data", "allow file_read"), ("untrusted content", "allow fetch"))), codes.EXFILTRATION)  # fmt: skip
+               (("private data", "allow file_read"),)), codes.EXFILTRATION)  # fmt: skip
 
 
 CLOSED = {
-    "no private data": "allow fetch, mail",
+    "no private data": "allow fetch, mail, pay",
     "nothing untrusted, no way out": "allow file_read, pay",
     "asked about": "allow file_read, fetch; ask fetch",
     "autonomy asks": "autonomy supervised; allow file_read, fetch",
@@ -236,7 +236,13 @@ def test_a_way_out_that_is_watched_is_left_alone(rules: str) -> None:
 def test_labels_say_what_is_private_and_untrusted() -> None:
     policy = TOOLS + "agent a { allow pay, mail; allow shell; mark private on pay; mark untrusted on mail; deny ping when marked private }"
     (found,) = of_code(policy, codes.EXFILTRATION)
-    assert "(`pay`), meet untrusted content (`mail`) and send it out (`shell`)" in found.message
+    assert "(`pay`), meet untrusted content (`mail`) and send it out (`mail` and `shell`)" in found.message
+
+
+def test_a_tool_named_for_sending_is_a_way_out() -> None:
+    policy = TOOLS + "tool send_report(text: string) risk medium\nagent a { allow file_read, send_report; allow fetch with approval; mark private on ping }"
+    (found,) = of_code(policy, codes.EXFILTRATION)
+    assert "send it out (`send_report`)" in found.message
 
 
 WITNESSED = {
@@ -252,7 +258,7 @@ WITNESSED = {
         codes.INDEPENDENT_ADDS, "call pay(amount: 1) => allow",
     ),
     "way out": ("agent a { allow file_read, fetch }", codes.EXFILTRATION, 'call fetch(url: "https://example.org/") => allow'),
-    "not confirmed": ('agent a { allow pay; deny pay when args.amount == 1 }', codes.GRANT_OF_HIGH, None),
+    "not confirmed": ("agent a { allow pay; deny pay when args.amount == 1 }", codes.GRANT_OF_HIGH, None),
 }  # fmt: skip
 
 
