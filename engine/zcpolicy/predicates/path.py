@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from zcpolicy.predicates.letters import fold, visible
 from zcpolicy.predicates.path_automaton import Component, Matcher, Part
+from zcpolicy.predicates.path_normal import Root, Shape
 from zcpolicy.predicates.path_operands import (
     Operand,
     check_glob,
@@ -26,7 +27,7 @@ from zcpolicy.predicates.path_operands import (
     path_operand,
     prefix_operand,
 )
-from zcpolicy.predicates.path_shapes import MAX_PATH_CHARACTERS, Root, Shape, follow, shapes
+from zcpolicy.predicates.path_shapes import MAX_PATH_CHARACTERS, follow, shapes
 from zcpolicy.predicates.refs import PathRef, Truth, Where
 
 __all__ = [
@@ -49,16 +50,11 @@ _KERNEL: Final = ("/proc/", "/dev/")
 
 
 class _Answer(NamedTuple):
-    """What the readings of a path say. `exact`: whether some path, letter for letter, does satisfy the test."""
+    """What the readings of a path say. `exact`: whether one of them satisfies the test letter for letter."""
 
     all: bool
     any: bool
     exact: bool
-
-
-def _joined(answers: Iterable[_Answer]) -> _Answer:
-    found = tuple(answers)
-    return _Answer(all(a.all for a in found), any(a.any for a in found), any(a.exact for a in found))
 
 
 def _visible_fold(text: str) -> str:
@@ -88,8 +84,8 @@ class _Levels:
             return False
         return None if self.folded.known(lower) else False
 
-    def ask(self, shape: Shape, loose: bool) -> _Answer:
-        """Every level on one shape. `loose`: a directory that the host does not tell is no reason to withhold."""
+    def ask(self, shape: Shape, granting: bool) -> _Answer:
+        """Every level on one shape. What few programs do is enough to doubt, and never more."""
         levels: list[tuple[Matcher, Callable[[str], str]]] = [(self.exact, str), (self.folded, fold)]
         if any(visible(text) != text for text in _texts(shape.components)):
             levels.append((self.visible, _visible_fold))
@@ -102,8 +98,10 @@ class _Levels:
             else:
                 components = tuple(_changed(component, change) for component in shape.components)
                 must.append(_must(matcher, shape.root, components))
-                may.append(must[-1] or _may(matcher, shape.root, components, loose))
-        return _Answer(all(must), any(may), must[0])
+                may.append(must[-1] or _may(matcher, shape.root, components, granting))
+        if granting:
+            return _Answer(all(must), any(may), must[0])
+        return _Answer(shape.aside or all(must[:2]), any(may), must[0] and not shape.aside)
 
 
 def _texts(components: tuple[Component, ...]) -> Iterable[str]:
@@ -122,12 +120,13 @@ def _must(matcher: Matcher, root: Root, components: tuple[Component, ...]) -> bo
     return any(pattern.must(components, rooted=root is Root.ROOTED) for pattern in matcher.patterns)
 
 
-def _may(matcher: Matcher, root: Root, components: tuple[Component, ...], loose: bool) -> bool:
+def _may(matcher: Matcher, root: Root, components: tuple[Component, ...], granting: bool) -> bool:
     for pattern in matcher.patterns:
         if pattern.may(components, rooted=root is Root.ROOTED):
-            # below an unknown directory everything may be under anything: some component must point there
+            # below a directory that the host does not tell everything may be under anything, which is no reason to
+            # withhold: some component must point there
             certain = root in {Root.ROOTED, Root.OPEN} or (root is Root.HOME and pattern.encloses)
-            if certain or not loose or pattern.touches(components):
+            if certain or granting or pattern.touches(components):
                 return True
     return False
 
@@ -159,16 +158,18 @@ class _Question:
         found = shapes(ref, where, granting)
         if found is None:
             return None
-        answers = [self.levels.ask(shape, not granting) for shape in found.written]
+        answers = [self.levels.ask(shape, granting) for shape in found.written]
         if where.resolve is not None:
             levels = self.resolved(where.resolve)
             if levels is None:
                 return None
-            answers += [levels.ask(shape, not granting) for shape in found.resolved]
-        answer = _joined(answers)
-        if granting and not found.linked and not self.levels.exact.everything:
-            return answer._replace(all=False)
-        return answer
+            answers += [levels.ask(shape, granting) for shape in found.resolved]
+        followed = not granting or found.linked or self.levels.exact.everything
+        return _Answer(
+            followed and all(answer.all for answer in answers),
+            any(answer.any for answer in answers),
+            any(answer.exact for answer in answers),
+        )
 
 
 def _simple(ref: object, where: Where) -> str | None:

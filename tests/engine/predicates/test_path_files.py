@@ -53,8 +53,8 @@ def test_whatever_opens_a_secret_is_not_false(tree: Path) -> None:
     work = under((str(tree / "w"),), True)
     words = ["a", "b", "c", "out", "up", "deep", "key", "dangling", "loop", "..", "s", "w"]
     opened = 0
-    for size in (1, 2, 3, 4):
-        for parts in itertools.product(words, repeat=size):
+    for size, step in ((1, 1), (2, 1), (3, 1), (4, 5)):
+        for parts in itertools.islice(itertools.product(words, repeat=size), 0, None, step):
             text = "/".join(parts)
             path = f"{tree}/w/{text}"
             # programs open the text as it is, or collapse it first
