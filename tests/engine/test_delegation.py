@@ -1,0 +1,147 @@
+"""SPEC 10: who may hand work to whom, and what holds for a child."""
+
+from typing import Any
+
+import pytest
+
+from tests.engine.programs import STRING, body, leaf, program, rule, schema, tool
+from zcpolicy import Narrowing, ResolvedAgentExecution, ResolveError, Resolver, Session, UnknownAgent
+
+TOOLS = [tool("read", schema(to=STRING), risk="read"), tool("write")]  # 0, 1
+BOTH, READ = rule("allow", "0-1"), rule("allow", "0")
+
+
+def to(*bounded: str, free: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {"to": {**{name: {} for name in bounded}, **{name: {"independent": True, "because": "x"} for name in free}}, **more}
+
+
+def line(resolver: Resolver, *names: str, narrowing: Narrowing | None = None) -> ResolvedAgentExecution:
+    """Executions one below the other."""
+    run = resolver.resolve(names[0], session=Session(interactive=True), narrowing=narrowing)
+    for name in names[1:]:
+        run = resolver.resolve(name, parent=run)
+    return run
+
+
+def may(run: ResolvedAgentExecution) -> list[str]:
+    return [name for name in ("read", "write") if run.decide(name, {}).effect == "allow"]
+
+
+def test_a_bounded_child_is_the_minimum() -> None:
+    resolver = Resolver(program(TOOLS, body("a", READ, delegate=to("b")), body("b", BOTH)))
+    assert may(resolver.resolve("b")) == ["read", "write"]
+    assert may(line(resolver, "a", "b")) == ["read"]
+    assert line(resolver, "a", "b").tools() == ("read",)
+
+
+def test_each_execution_is_taken_whole() -> None:
+    """The child's grant does not lift the prompt of the delegator, whose own waiver does."""
+    supervised = {"read": "allow", "low": "ask", "medium": "ask", "high": "ask"}
+    parent = body("a", BOTH, rule("auto_approve", "1"), autonomy=supervised, delegate=to("b"))
+    resolver = Resolver(program(TOOLS, parent, body("b", BOTH, autonomy=supervised)))
+    assert resolver.resolve("a").decide("write", {}).effect == "allow"
+    assert line(resolver, "a", "b").decide("write", {}).effect == "ask"
+
+
+def test_an_independent_child_is_free_of_its_delegators_bodies_only() -> None:
+    ceiling = body("ceiling", rule("deny", "0", {"marked": "l"}), kind="ceiling")
+    resolver = Resolver(program(TOOLS, body("a", READ, delegate=to(free=("b",))), body("b", BOTH), ceiling=ceiling, labels=["l"]))
+    assert may(line(resolver, "a", "b")) == ["read", "write"]
+    assert may(line(resolver, "a", "b", narrowing=Narrowing(only=["read"]))) == ["read"]
+    above = resolver.resolve("a", session=Session(labels=["l"]))
+    child = resolver.resolve("b", parent=above, session=Session(interactive=True))
+    assert may(child) == ["write"]
+    assert child.session.interactive is False
+    assert may(resolver.resolve("b", parent=above, independent=False)) == []
+
+
+def test_a_skill_of_the_delegator_reaches_an_independent_child() -> None:
+    skill = body("s", kind="skill", only=[{"tools": "0"}])
+    own = body("a", BOTH, skills=["s"], delegate=to(free=("b",)))
+    resolver = Resolver(program(TOOLS, own, body("b", BOTH), skills={"s": skill}))
+    assert may(resolver.resolve("b", parent=resolver.resolve("a", skills=["s"]))) == ["read"]
+    assert may(resolver.resolve("b", parent=resolver.resolve("a"))) == ["read", "write"]
+
+
+REFUSED: dict[str, tuple[list[Any], tuple[str, ...], str]] = {
+    "nobody is named": ([body("a"), body("b")], ("a", "b"), "agent `a` may not delegate to `b`"),
+    "another is named": ([body("a", delegate=to("c")), body("b"), body("c")], ("a", "b"), "agent `a` may not delegate to `b`"),
+    "none beats all": ([body("a", delegate=to("b", none=True)), body("b")], ("a", "b"), "agent `a` may not delegate to `b`"),
+    "itself": ([body("a", delegate=to("a"))], ("a", "a"), "agent `a` may not delegate to `a`"),
+    "the depth is one": (
+        [body("a", delegate=to("b", "c")), body("b", delegate=to("c")), body("c")], ("a", "b", "c"),
+        "agent `a` allows a delegation depth of 1",
+    ),
+    "a bounded child reaches only whom its delegator may": (
+        [body("a", delegate=to("b", depth="5")), body("b", delegate=to("c")), body("c")], ("a", "b", "c"),
+        "agent `a` may not delegate to `c`",
+    ),
+    "depth reaches an independent child": (
+        [body("a", delegate=to(free=("b",))), body("b", delegate=to("c")), body("c")], ("a", "b", "c"),
+        "agent `a` allows a delegation depth of 1",
+    ),
+    "an agent that is not there": ([body("a", delegate=to("z"))], ("a", "z"), "there is no agent `z`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str) -> None:
+    bodies, names, message = REFUSED[case]
+    with pytest.raises(ResolveError) as caught:
+        line(Resolver(program(TOOLS, *bodies)), *names)
+    assert str(caught.value) == message
+
+
+def test_deeper_where_it_is_said() -> None:
+    bodies = [body("a", READ, delegate=to("b", "c", depth="2")), body("b", BOTH, delegate=to("c")), body("c", BOTH)]
+    child = line(Resolver(program(TOOLS, *bodies)), "a", "b", "c")
+    assert (may(child), child.depth, child.agent) == (["read"], 2, "c")
+
+
+@pytest.mark.parametrize(("said_above", "allowed"), [(to("b", "c", depth="2"), ["read"]), (to("b", free=("c",), depth="2"), ["read", "write"])])
+def test_independently_only_if_every_delegator_says_so(said_above: Any, allowed: list[str]) -> None:
+    bodies = [body("a", READ, delegate=said_above), body("b", READ, delegate=to(free=("c",))), body("c", BOTH)]
+    assert may(line(Resolver(program(TOOLS, *bodies)), "a", "b", "c")) == allowed
+
+
+def test_a_body_that_restricts_takes_the_right_away() -> None:
+    bodies = [body("a", delegate=to("b")), body("n", kind="narrows", delegate={"to": {}, "none": True}), body("b")]
+    resolver = Resolver(program(TOOLS, *bodies, narrows={"n": "a"}))
+    line(resolver, "a", "b")
+    with pytest.raises(ResolveError):
+        line(resolver, "n", "b")
+
+
+def test_the_acting_executions_facts_hold_throughout() -> None:
+    parent = body("a", rule("allow", "0", leaf("agent.name", "==", "b")), delegate=to("b"))
+    resolver = Resolver(program(TOOLS, parent, body("b", rule("allow", "0", leaf("agent.depth", "==", 1)))))
+    assert may(resolver.resolve("a")) == []
+    assert may(line(resolver, "a", "b")) == ["read"]
+
+
+def test_approval_none_above_is_none_below() -> None:
+    bodies = [body("a", READ, approval={"none": True}, delegate=to("b")), body("b", READ, rule("ask", "0"))]
+    resolver = Resolver(program(TOOLS, *bodies))
+    assert resolver.resolve("b", session=Session(interactive=True)).decide("read", {}).reason == "asked"
+    assert line(resolver, "a", "b").decide("read", {}).reason == "no-approver"
+
+
+def test_skills() -> None:
+    skill = body("s", kind="skill")
+    resolver = Resolver(program(TOOLS, body("a", READ, skills=["s"]), body("b", READ), skills={"s": skill}))
+    resolver.resolve("a", skills=["s", "s"])
+    with pytest.raises(ResolveError, match="agent `b` may not load skill `s`"):
+        resolver.resolve("b", skills=["s"])
+    with pytest.raises(ResolveError, match="there is no skill `z`"):
+        resolver.resolve("a", skills=["z"])
+
+
+def test_agents_that_are_not_there() -> None:
+    resolver = Resolver(program(TOOLS, body("a")))
+    odd: Any
+    for odd in ("z", "", None, 7, [], ("a",)):
+        with pytest.raises(UnknownAgent):
+            resolver.resolve(odd)
+    above = resolver.resolve("a")
+    with pytest.raises(ResolveError, match="another resolver"):
+        Resolver(resolver.program).resolve("a", parent=above)
