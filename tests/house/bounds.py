@@ -7,11 +7,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-if __package__:
-    from .blocks import ROOT
-else:
-    ROOT = Path(__file__).resolve().parents[2]
-
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/bounds.md"
 HEAD = """\
 # Bounds
