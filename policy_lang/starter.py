@@ -4,16 +4,18 @@ In: its list of tools, what to call the server, where the list lies. Out: policy
 what the server says only reads is a group to look through; a test for one of each.
 """
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from policy_lang.catalog.mcp import ToolListing
-from policy_lang.tools import quote, show
 from zcpolicy.program import Schema, Value
 
 MAX_LINE: Final = 100
 """Columns of a written list."""
 
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _SUSPECTS: Final[dict[str, tuple[str, ...]]] = {
     "path": ("path", "file", "filename", "filepath", "directory", "folder", "dir", "paths", "files", "filenames"),
     "url": ("url", "uri", "urls", "uris", "href", "link"),
@@ -23,7 +25,7 @@ _SUSPECTS: Final[dict[str, tuple[str, ...]]] = {
 
 def starter(tools: Sequence[ToolListing], server: str, catalogue: str) -> str:
     """The text; `catalogue` is the path of the list as it stands in the policy, relative to the policy's folder."""
-    name = show((None, server))
+    name = written(server)
     reads = [tool for tool in tools if _only_reads(tool)]
     return "\n".join(_lines(tools, reads, name, server, catalogue)) + "\n"
 
@@ -34,12 +36,12 @@ def _lines(
     yield "zcpolicy 1"
     yield ""
     yield f"# A starter policy for the tools of {name}. Nothing is allowed that no rule allows."
-    yield f"catalog {quote(catalogue)} as {name}"
+    yield f"catalog {quoted(catalogue)} as {name}"
     yield f"bundle offered {{ server {name} }}"
     if reads:
         yield ""
         yield "# What the server itself says only reads. Look through the list; what stays here runs without a question."
-        yield from _listed("group reads = ", [show((server, tool.name)) for tool in reads])
+        yield from _listed("group reads = ", [written(server, tool.name) for tool in reads])
         yield "risk read = @reads"
     yield from _suspects(tools, server)
     yield ""
@@ -85,8 +87,8 @@ def _refinement(tool: ToolListing, server: str) -> str | None:
     for field, schema in tool.schema.get("fields", {}).items():
         kind = _suspected(field, schema)
         if kind is not None:
-            parts.append(f"{show((None, field))}{'' if field in required else '?'}: {kind}")
-    return f"tool {show((server, tool.name))}({', '.join(parts)})" if parts else None
+            parts.append(f"{written(field)}{'' if field in required else '?'}: {kind}")
+    return f"tool {written(server, tool.name)}({', '.join(parts)})" if parts else None
 
 
 def _suspected(field: str, schema: Schema) -> str | None:
@@ -108,14 +110,14 @@ def _test(tools: Sequence[ToolListing], reads: Sequence[ToolListing], server: st
     yield 'test "reading is free, everything else asks" {'
     yield "    agent assistant"
     for tool, answer in calls:
-        yield f"    call {show((server, tool.name))}({_arguments(tool.schema)}) => {answer}"
+        yield f"    call {written(server, tool.name)}({_arguments(tool.schema)}) => {answer}"
     yield "}"
 
 
 def _arguments(schema: Schema) -> str:
     fields = schema.get("fields", {})
     named = [(name, _sample(fields.get(name, {"kind": "any"}))) for name in schema.get("required", [])]
-    return ", ".join(f"{show((None, name))}: {value}" for name, value in named)
+    return ", ".join(f"{written(name)}: {value}" for name, value in named)
 
 
 def _sample(schema: Schema) -> str:
@@ -135,9 +137,19 @@ def _sample(schema: Schema) -> str:
         case "object":
             fields = schema.get("fields", {})
             parts = [(name, _sample(fields.get(name, {"kind": "any"}))) for name in schema.get("required", [])]
-            return "{" + ", ".join(f"{quote(name)}: {value}" for name, value in parts) + "}"
+            return "{" + ", ".join(f"{quoted(name)}: {value}" for name, value in parts) + "}"
         case _:
             return '"x"'
+
+
+def written(*parts: str) -> str:
+    """A tool, a server or an argument as the language writes it; anything but a plain ASCII name in quotes."""
+    return "/".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
+
+
+def quoted(text: str) -> str:
+    """A string literal; every character that is not ASCII is escaped, since it may be one that nobody sees."""
+    return json.dumps(text).replace("\x7f", "\\u007f")
 
 
 def _written(value: Value) -> str:
@@ -147,12 +159,12 @@ def _written(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return quote(value)
+            return quoted(value)
         case {"n": str(number)}:
             return number
         case {"list": list(items)}:
             return f"[{', '.join(_written(item) for item in items)}]"
         case {"object": dict(members)}:
-            return "{" + ", ".join(f"{quote(name)}: {_written(part)}" for name, part in members.items()) + "}"
+            return "{" + ", ".join(f"{quoted(name)}: {_written(part)}" for name, part in members.items()) + "}"
         case _:
             return "null"

@@ -119,6 +119,9 @@ class _Reader:
             fields[name] = self._field(part, depth + 1)
             if "default" in fields[name]:
                 required.discard(name)  # never missing: the default stands for it
+        if node.get("additionalProperties") is not False:
+            for name in required - fields.keys():
+                fields[name] = _any()  # named, though not described
         made: Schema = {"kind": "object", "fields": fields, "required": sorted(required)}
         made["extra"] = self._extra(node, depth, closed=closed)
         return made

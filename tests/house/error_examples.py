@@ -10,7 +10,7 @@ layers above it in `above/`. Its first line is a comment that names the code.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +65,9 @@ class Example:
 def examples() -> tuple[Example, ...]:
     """Every example, by name."""
     single = [Example(path.relative_to(ERRORS), ()) for path in ERRORS.glob("*.zcpolicy")]
-    folders = [path for path in ERRORS.glob("*/policy.zcpolicy")]
     several = [
         Example(path.relative_to(ERRORS), tuple(layer.relative_to(ERRORS) for layer in _layers(path.parent)))
-        for path in folders
+        for path in ERRORS.glob("*/policy.zcpolicy")
     ]
     return tuple(sorted([*single, *several], key=lambda example: example.name))
 
@@ -80,7 +79,7 @@ def _layers(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _within(folder: Path) -> Iterator[None]:
+def _within(folder: Path) -> Generator[None]:
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -142,6 +142,10 @@ def test_required_field_with_a_default_is_never_missing() -> None:
     ]
 
 
+def test_required_name_that_is_not_described_is_any() -> None:
+    assert schema_to_kinds({"type": "object", "required": ["a"]}).get("fields") == {"a": ANY}
+
+
 def test_reference_into_definitions_with_escapes() -> None:
     assert kind_of({"$ref": "#/definitions/a~1b%20c"}, definitions={"a/b c": {"type": "boolean"}}) == {
         "kind": "boolean"
