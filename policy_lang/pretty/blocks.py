@@ -7,6 +7,7 @@ A block stays on one line if it was written on one, holds no comment and fits.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Final, TypeVar
 
 from policy_lang.pretty.doc import Behind, Doc, Line, Nest, flat, group
@@ -125,4 +126,4 @@ def _runs(items: Sequence[_Any], joins: Callable[[_Any], bool], apart: Callable[
         for place, item in enumerate(items)
         if not (place and joins(item) and joins(items[place - 1]) and not apart(item))
     ]
-    return [items[begin:end] for begin, end in zip(begins, [*begins[1:], len(items)], strict=True)]
+    return [items[begin:end] for begin, end in pairwise([*begins, len(items)])]

@@ -45,9 +45,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Comments in place of a line: it breaks there."""
+    """Comments in place of a line: it breaks there. `last`: no line begins behind them."""
 
     notes: tuple[Note, ...]
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,8 @@ class _Writer:
         self.pieces.append(" " * indent)
         self.column = indent
 
-    def notes(self, notes: tuple[Note, ...], indent: int) -> None:
-        for note in notes:
+    def notes(self, all_: Notes, indent: int) -> None:
+        for note in all_.notes:
             if note.alone:
                 self.newline(indent)
             else:
@@ -141,7 +142,8 @@ class _Writer:
             self.write(note.text)
             if note.blank:
                 self.pieces.append("\n")
-        self.newline(indent)
+        if not all_.last:
+            self.newline(indent)
 
     def fits(self, first: Doc) -> bool:
         """Whether a doc, unbroken, and what follows it up to the next break, stand on the rest of the line."""
@@ -188,7 +190,7 @@ def lay_out(doc: Doc, indent: int = 0) -> str:
         elif isinstance(one, Broken | Behind):
             writer.write(one.text if broken or isinstance(one, Behind) else "")
         elif isinstance(one, Notes):
-            writer.notes(one.notes, level)
+            writer.notes(one, level)
         elif isinstance(one, Nest):
             stack.extend((level + one.indent, broken, part) for part in reversed(one.parts))
         elif isinstance(one, _Rest):
@@ -208,7 +210,7 @@ def _go_on(writer: _Writer, level: int, rest: _Rest) -> None:
     line, piece = rest.parts[rest.at], rest.parts[rest.at + 1]
     writer.stack.append((level, False, _Rest(rest.parts, rest.at + 2)))
     if isinstance(line, Notes):
-        writer.notes(line.notes, level)
+        writer.notes(line, level)
     elif isinstance(line, Line) and writer.fits(group([line.flat, piece])):
         writer.write(line.flat)
     else:

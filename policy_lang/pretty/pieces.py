@@ -44,7 +44,10 @@ class Pieces:
             return brackets
         first = self.woven.line(place(items[0]), "")
         listed = self.listed(items, place, show, indent=0)
-        return group([brackets[0], Nest((first, listed, Broken(","))), self.woven.line(end, ""), brackets[1]])
+        inner: list[Doc] = [first, listed, Broken(",")]
+        if last := self.woven.before(end):
+            inner.append(Notes(tuple(map(self.woven.note, last)), last=True))
+        return group([brackets[0], Nest(tuple(inner)), Line(""), brackets[1]])
 
     def pairs(self, pairs: Sequence[tuple[int, Doc]]) -> Group:
         """Docs with their places, with commas."""
