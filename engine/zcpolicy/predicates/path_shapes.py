@@ -157,8 +157,9 @@ def _collapsed(known: tuple[str, ...]) -> tuple[str, ...]:
 
 def follow(resolve: Callable[[str], str | None], components: Iterable[str]) -> tuple[str, ...] | None:
     """An absolute path with its links resolved, as components; `None` where the resolver cannot tell."""
+    target: object
     try:
         target = resolve("/" + "/".join(c for c in components if c not in {"", "."}))
-    except (OSError, ValueError, RuntimeError):
+    except Exception:  # noqa: BLE001 -- the host's code: however it fails, the reading is UNKNOWN
         return None
-    return tuple(target.split("/")) if target is not None and target.startswith("/") else None
+    return tuple(target.split("/")) if isinstance(target, str) and target.startswith("/") else None

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 
-MAX_NUMBER_BITS: Final = 1 << 17
-"""Binary digits of a whole number that is compared; a longer one is UNKNOWN."""
+MAX_NUMBER_BITS: Final = 1 << 15
+"""Binary digits of a whole number that is compared with a decimal; a longer one is UNKNOWN."""
 
 
 def _exact(value: object) -> int | Decimal | None:
@@ -38,6 +38,8 @@ def equal(a: object, b: object) -> Truth:
         return a == b if isinstance(b, str) else None
     if isinstance(a, bool):
         return a is b if isinstance(b, bool) else None
+    if type(a) is int and type(b) is int:
+        return a == b
     left, right = _exact(a), _exact(b)
     if left is None or right is None:
         return None
@@ -48,6 +50,8 @@ def _order(a: object, b: object) -> int | None:
     """-1, 0 or 1; `None` for what has no order. Strings by code point."""
     if isinstance(a, str):
         return (a > b) - (a < b) if isinstance(b, str) else None
+    if type(a) is int and type(b) is int:
+        return (a > b) - (a < b)
     left, right = _exact(a), _exact(b)
     if left is None or right is None:
         return None

@@ -49,7 +49,7 @@ def read_url(ref: UrlRef) -> Url | None:
     """The parts of a URL in a shell word: what a hole leaves unknown is `None`, and all of it if the host is open."""
     if None not in ref.parts:
         return parse_url("".join(part or "" for part in ref.parts))
-    known = ref.parts[0] or ""
+    known = "".join(part or "" for part in ref.parts[: ref.parts.index(None)])
     written = _TEXT.match(known)
     # a hole before the authority has ended can change the host
     if written is None or written[2] is None or written.end() == len(known):

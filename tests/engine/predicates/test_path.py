@@ -242,7 +242,10 @@ def test_what_the_resolver_cannot_tell_is_unknown() -> None:
     def strays(_path: str) -> str | None:
         return "relative"
 
-    for resolve in (refuses, shrugs, strays):
+    def breaks(_path: str) -> str | None:
+        raise KeyError
+
+    for resolve in (refuses, shrugs, strays, breaks):
         where = Where(cwd="/w", resolve=resolve)
         assert grants("/w", "/w/x", where) is None
         assert withholds("/etc", "/w/x", where) is None

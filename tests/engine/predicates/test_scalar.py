@@ -63,8 +63,9 @@ def test_equality_has_no_coercion(a: object, b: object, expected: Truth) -> None
 
 
 def test_a_number_beyond_the_bound_is_unknown() -> None:
-    assert equal(1 << MAX_NUMBER_BITS, 1) is None
-    assert equal(1 << MAX_NUMBER_BITS - 1, 1) is False
+    assert equal(1 << MAX_NUMBER_BITS, Decimal("1.5")) is None
+    assert equal(1 << MAX_NUMBER_BITS - 1, Decimal("1.5")) is False
+    assert compare("<", 1, 1 << MAX_NUMBER_BITS) is True
 
 
 @pytest.mark.parametrize(
