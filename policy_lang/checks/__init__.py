@@ -1,6 +1,7 @@
 """Checks of logic and security: one file each, all run over one bound policy.
 
-In: `Bound`. Out: findings with the codes ZC3xxx, ZC4xxx. A check is a function from a `Survey` to findings.
+In: `Bound`. Out: findings with the codes ZC3xxx, ZC4xxx. A check is a function from a `Survey`, or from what agents can
+reach, to findings.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,19 +25,26 @@ from policy_lang.checks import (
     redundant,
     unused,
 )  # fmt: skip
+from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import Survey, survey
 from policy_lang.diagnostics import Diagnostic
 
-Check = Callable[[Survey], Iterator[Diagnostic]]
-
-ALL_CHECKS: tuple[Check, ...] = (
-    contradiction.check, bundles.check, narrowing.check, delegation.check,
-    dead.check, redundant.check, caps.check, limits.check, agents.check, unused.check,
-    absence.check, grants.check, lower_bounds.check, commands.check, comments.check, exfiltration.check,
+OF_STATEMENTS: tuple[Callable[[Survey], Iterator[Diagnostic]], ...] = (
+    contradiction.check, bundles.check, narrowing.check, redundant.check, limits.check, unused.check, absence.check,
+    commands.check, comments.check,
 )  # fmt: skip
+"""Checks that look at what is written."""
+
+OF_REACH: tuple[Callable[[Reach], Iterator[Diagnostic]], ...] = (
+    delegation.check, dead.check, caps.check, agents.check, grants.check, lower_bounds.check, exfiltration.check,
+)  # fmt: skip
+"""Checks that look at what agents can call."""
 
 
 def run_checks(bound: Bound) -> tuple[Diagnostic, ...]:
     """The findings of every check, in their order."""
     surveyed = survey(bound)
-    return tuple(finding for check in ALL_CHECKS for finding in check(surveyed))
+    reach = Reach(surveyed)
+    found = [finding for check in OF_STATEMENTS for finding in check(surveyed)]
+    found += [finding for check in OF_REACH for finding in check(reach)]
+    return tuple(found)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from policy_lang import ast, codes
 from policy_lang.checks.reach import Reach
-from policy_lang.checks.survey import Survey, View, tool_names
+from policy_lang.checks.survey import View, tool_names
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.source import Span
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every agent."""
-    reach = Reach(survey)
+    survey = reach.survey
     capped = any(view.caps for view in survey.ceilings)
     for name, view in survey.agents.items():
         node = view.body.node

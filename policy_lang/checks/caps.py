@@ -14,9 +14,9 @@ from policy_lang.diagnostics import Diagnostic, Fix, Label
 from policy_lang.lower_settings import STRICTNESS
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every body that decides; its own statements, compared with its profiles' and with what it narrows."""
-    reach = Reach(survey)
+    survey = reach.survey
     for view in survey.deciding():
         if view.onlys:
             yield from _onlys(reach, view)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
 from policy_lang.checks.reach import Reach
-from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
+from policy_lang.checks.survey import RuleAt, View, tool_names
 from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 
@@ -25,9 +25,9 @@ ADVICE: dict[ast.Effect, str] = {
 }
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every agent's own rules; in skills what their own `only` and `deny` withhold."""
-    reach = Reach(survey)
+    survey = reach.survey
     witnesses = Witnesses(survey)
     shared = reach.everything
     for ceiling in survey.ceilings:

@@ -15,9 +15,9 @@ from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every `delegate to` that an agent writes itself; what a profile says to several agents may fit some of them."""
-    reach, witnesses = Reach(survey), Witnesses(survey)
+    survey, witnesses = reach.survey, Witnesses(reach.survey)
     for name, view in survey.agents.items():
         for placed in view.others:
             node = placed.node

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from policy_lang import ast, codes
 from policy_lang.checks.grants import runs_text
 from policy_lang.checks.reach import Reach
-from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
+from policy_lang.checks.survey import RuleAt, View, tool_names
 from policy_lang.checks.witness import Witnesses
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Label
@@ -33,9 +33,9 @@ class _Sides:
     ways_out: frozenset[int]
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every granting agent."""
-    bound = survey.bound
+    bound, survey = reach.survey.bound, reach.survey
     tools = tuple(enumerate(bound.catalogue.tools))
     open_world = frozenset(n for n, tool in tools if tool.key[0] in bound.catalogue.trusted and tool.hints.get("openWorldHint"))
     reads = frozenset(n for n, _ in tools if bound.classes[n] == "read")
@@ -44,7 +44,7 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     paths = frozenset(n for n, tool in tools if _takes(tool, "path"))
     sends = frozenset(n for n, tool in tools if _SENDS.search(tool.key[1]))
     sides = _Sides(paths & reads, urls | open_world, urls | shells | ((open_world | sends) - reads))
-    reach, witnesses = Reach(survey), Witnesses(survey)
+    witnesses = Witnesses(reach.survey)
     for view in survey.agents.values():
         if view.body.kind == "agent":
             yield from _agent(reach, view, sides, witnesses)

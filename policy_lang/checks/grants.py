@@ -18,9 +18,9 @@ from zcpolicy.program import Schema
 ADVICE = "add `when …` or `with approval`, or write `autonomy supervised` in the agent"
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every granting agent's own rules."""
-    reach = Reach(survey)
+    survey = reach.survey
     shells = frozenset(number for number, tool in enumerate(survey.bound.catalogue.tools) if runs_text(tool))
     high = reach.of_class("high")
     witnesses = Witnesses(survey)

@@ -11,7 +11,7 @@ from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.checks.grants import runs_text
 from policy_lang.checks.reach import Reach
-from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
+from policy_lang.checks.survey import RuleAt, text_of, tool_names
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic
 from zcpolicy.program import Schema
@@ -53,11 +53,11 @@ def _unreviewed(schema: Schema) -> bool:
     return any(_unreviewed(each) for each in inner)
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every rule that looks at `paths` or `urls`, once."""
+    survey = reach.survey
     tools = survey.bound.catalogue.tools
     params = _Params(survey.bound, frozenset(number for number, tool in enumerate(tools) if runs_text(tool)))
-    reach = Reach(survey)
     granted: frozenset[int] | None = None
     for view, rule in survey.written_in():
         if rule.always or not rule.ids:

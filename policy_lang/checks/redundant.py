@@ -28,20 +28,26 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
         for effect in EFFECTS:
             rules = [rule for rule in view.rules[effect] if rule.ids]
             if len(rules) > 1:
-                yield from _effect(survey, rules, keys)
-                if effect == "allow":
-                    yield from _approvals(survey, view, rules, keys, witnesses)
+                groups = _groups(survey, rules, keys)
+                yield from _effect(survey, rules, groups)
+                if effect == "allow" and any(rule.node.approval for rule in rules):
+                    yield from _approvals(survey, view, groups, witnesses)
 
 
 def _groups(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> dict[Group, list[RuleAt]]:
+    """By condition; one that shares no tool with another rule is a group of its own, whatever its condition."""
+    shared = Counter(number for rule in rules for number in rule.ids) if any(not rule.always for rule in rules) else Counter[int]()
     groups: dict[Group, list[RuleAt]] = {}
     for rule in rules:
-        groups.setdefault(_group(survey, rule, keys), []).append(rule)
+        if not rule.always and id(rule.node) not in keys and all(shared[number] == 1 for number in rule.ids):
+            groups[id(rule.node), rule.node.approval] = [rule]
+        else:
+            groups.setdefault(_group(survey, rule, keys), []).append(rule)
     return groups
 
 
-def _effect(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> Iterator[Diagnostic]:
-    for group in _groups(survey, rules, keys).values():
+def _effect(survey: Survey, rules: list[RuleAt], groups: dict[Group, list[RuleAt]]) -> Iterator[Diagnostic]:
+    for group in groups.values():
         if len(group) > 1:
             yield from _within(survey, group)
     for label in {rule.node.label.text if rule.node.label else None for rule in rules}:
@@ -103,13 +109,8 @@ def _under_unconditional(survey: Survey, rules: list[RuleAt], always: list[RuleA
         yield Diagnostic(codes.REDUNDANT_RULE, message, rule.source, span, (first.label(f"{word} here without a condition"),), help_text, fix)
 
 
-def _approvals(
-    survey: Survey, view: View, rules: list[RuleAt], keys: dict[int, object], witnesses: Witnesses
-) -> Iterator[Diagnostic]:
+def _approvals(survey: Survey, view: View, groups: dict[Group, list[RuleAt]], witnesses: Witnesses) -> Iterator[Diagnostic]:
     """`with approval` on tools that a plain `allow` grants, on the same condition or on none."""
-    if not any(rule.node.approval for rule in rules):
-        return
-    groups = _groups(survey, rules, keys)
     for key, group in groups.items():
         if not key[1]:
             continue

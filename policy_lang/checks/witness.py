@@ -19,7 +19,7 @@ from zcpolicy.program import CompiledError, Program, Schema
 if TYPE_CHECKING:
     from zcpolicy.resolver import ResolvedAgentExecution
 
-MAX_WITNESSES: Final = 32
+MAX_WITNESSES: Final = 8
 """So many calls are tried per check; later findings have no witness."""
 
 MAX_DEPTH: Final = 8
