@@ -5,7 +5,7 @@ may be started that cannot be read. Inline code of other languages is never read
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -42,6 +42,7 @@ _OPAQUE: Final = frozenset("tmux screen at batch crontab socat fc parallel entr 
 """Programs whose words may be code in ways that are not read here."""
 _OPAQUE_OPTIONS: Final = {"hash": "p", "enable": "f", "bind": "x", "mapfile": "C", "readarray": "C", "complete": "CFW",
                           "compgen": "CFW"}  # fmt: skip
+_JOINT: Final = re.compile(r"[;&|<\n]")
 _SUBSTITUTES: Final = re.compile(r"\$\(|`|\$\{|\$\[")
 _CODE_VARIABLES: Final = re.compile(
     r".*(?:PAGER|EDITOR|VISUAL|BROWSER|COMMAND|ASKPASS|_SSH|_RSH|LESSOPEN|LESSCLOSE|EXTERNAL_DIFF|PS[0-4]|SHELLOPTS|BASH_ENV|"
@@ -115,7 +116,7 @@ class _Look:
         if reading is UNREADABLE or not reading.readable:
             self.readable = False
         if reading.evaluates and any(
-            part is not None and _SUBSTITUTES.search(part)
+            isinstance(part, str) and _SUBSTITUTES.search(part)
             for command in reading.commands
             for word in (*command.words, *command.targets)
             for part in word.parts
@@ -145,7 +146,7 @@ class _Look:
             self._interpreter(command, INTERPRETERS[_family(name)])
         if name in _OPAQUE:
             self.opaque = True
-        if name in EVALUATORS and any(_SUBSTITUTES.search(part or "") for word in words[1:] for part in word.parts):
+        if name in EVALUATORS and any(map(_SUBSTITUTES.search, _texts(words[1:]))):
             self.opaque = True
         letters = _OPAQUE_OPTIONS.get(name)
         if letters and any(word.head.startswith("-") and set(word.head) & set(letters) for word in words[1:]):
@@ -165,7 +166,7 @@ class _Look:
             if name == "ssh" or not _is_name(words[0]):
                 self._joined(words)
             self._launch((*words, *more), command.stdin)
-        if name == "ssh" and any("command" in part.casefold() for word in command.words for part in word.parts if part):
+        if name == "ssh" and any("command" in part.casefold() for part in _texts(command.words)):
             self.opaque = True  # ProxyCommand, LocalCommand
 
     def _joined(self, words: Sequence[Word]) -> None:
@@ -196,7 +197,7 @@ class _Look:
             if not defines:
                 continue
             script = lex(value)
-            if script is None or len(script.commands) != 1 or value != value.strip() or name in self.aliases:
+            if script is None or _JOINT.search(value) or value != value.strip() or name in self.aliases:
                 self.opaque = True  # the rest of a line joins in ways that are not followed here
             else:
                 self.aliases[name] = script.commands[0].words
@@ -295,6 +296,10 @@ class _Look:
         programs = sed_programs(command.words) if read_program is sed_is_quiet else awk_programs(command.words)
         if not all(text is not None and read_program(text).starts for text in programs):
             self.opaque = True
+
+
+def _texts(words: Sequence[Word]) -> Iterator[str]:
+    return (part for word in words for part in word.parts if isinstance(part, str))
 
 
 def _family(name: str) -> str:

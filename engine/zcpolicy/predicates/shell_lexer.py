@@ -12,6 +12,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from .refs import WITHIN, Within
+
 MAX_TEXT: Final = 64 * 1024
 """Characters of one shell text that are read at all; longer text is UNKNOWN for every test."""
 MAX_COMMANDS: Final = 1024
@@ -23,26 +25,32 @@ RESERVED: Final = frozenset(
 """Words that some shell reads as syntax where a command may start; a command of that name cannot be granted."""
 
 
+Part = str | Within | None
+"""Known text, or what an expansion puts there: `WITHIN` for a pattern of file names, `None` for anything."""
+
+
 class Word(NamedTuple):
-    """One shell word after quotes are removed: known text and `None` for what an expansion may put there.
+    """One shell word after quotes are removed: known text and holes, as in `PathRef`.
 
     `splits`: an unquoted expansion may make it any number of words, also none. `tilde`: begins with an unquoted `~`,
     which is kept in the text.
     """
 
-    parts: tuple[str | None, ...]
+    parts: tuple[Part, ...]
     splits: bool = False
     tilde: bool = False
 
     @property
     def text(self) -> str | None:
         """The whole word, or `None` when a part of it is unknown."""
-        return self.parts[0] if len(self.parts) == 1 else None
+        first = self.parts[0]
+        return first if len(self.parts) == 1 and isinstance(first, str) else None
 
     @property
     def head(self) -> str:
         """The known text that the word is sure to begin with."""
-        return self.parts[0] or ""
+        first = self.parts[0]
+        return first if isinstance(first, str) else ""
 
 
 class Command(NamedTuple):
@@ -237,12 +245,12 @@ def _word(raw: str) -> Word | None:
     if "'" not in raw and '"' not in raw and "*" not in raw and "?" not in raw:
         return Word((raw,))
     known = ""
-    parts: list[str | None] = []
+    parts: list[Part] = []
     for piece in _PIECE.finditer(raw):
         if piece.lastgroup == "glob":
             if not parts and (not known or known[0] == "-"):
                 return None
-            parts += [_decoded(known), None]
+            parts += [_decoded(known), WITHIN]
             known = ""
         else:
             known += piece.group(piece.lastgroup or 0)

@@ -6,12 +6,12 @@ words is not seen here.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .refs import ANYWHERE, PathRef, UrlRef
 from .shell_dress import see
-from .shell_lexer import Command, Word
+from .shell_lexer import Command, Part, Word
 
 MAX_DIRECTORIES: Final = 16
 """Directories that relative words are read from; a further one may be any."""
@@ -35,7 +35,7 @@ _SCHEME: Final = re.compile(r"(?i:[a-z][a-z0-9+.-]*://|(?:https?|wss?|ftp|file):
 _SCHEME_START: Final = re.compile(r"(?i:[a-z][a-z0-9+.-]*:?/?)?")
 _CUT: Final = re.compile("[=:,]")
 
-Parts = tuple[str | None, ...]
+Parts = tuple[Part, ...]
 
 
 def mentions_of(text: str) -> Mentions:
@@ -46,6 +46,8 @@ def mentions_of(text: str) -> Mentions:
     directories: dict[str | None, None] = {"": None}
     readable = seen.readable
     for command in seen.commands:
+        for target in _own_directories(command.words):
+            _change(directories, target)
         for word, is_name in _words(command):
             if not (is_name and word.text is not None and "/" not in word.text):
                 _add(word, is_name, directories, paths)
@@ -53,9 +55,8 @@ def mentions_of(text: str) -> Mentions:
         if len(paths) + len(urls) > MAX_MENTIONS:
             readable = False
             break
-        if command.words:
-            for target in _targets(command):
-                _change(directories, target)
+        for target in _left_directories(command.words):
+            _change(directories, target)
     if not readable:
         paths[_ANY_PATH] = None
         urls[_ANY_URL] = None
@@ -67,7 +68,7 @@ _EASY: Final = re.compile(r"[A-Za-z0-9_./%+][A-Za-z0-9_./%+-]*")
 
 def _add(word: Word, is_name: bool, directories: dict[str | None, None], paths: dict[PathRef, None]) -> None:
     """A word as a path, from every directory, with its parts."""
-    if _EASY.fullmatch(word.parts[0] or "") and len(word.parts) == 1:  # no part to cut out: the common case
+    if len(word.parts) == 1 and _EASY.fullmatch(word.head):  # no part to cut out: the common case
         for directory in ("",) if word.head[0] == "/" else directories:
             paths[PathRef(word.parts, directory, False)] = None
         return
@@ -88,19 +89,20 @@ def _words(command: Command) -> Iterator[tuple[Word, bool]]:
 def _pieces(word: Word, is_name: bool) -> Iterator[tuple[Parts, bool | None]]:
     """The word as a path, then the parts that programs cut out of it; each with how a leading `~` is meant."""
     parts, head = word.parts, word.head
-    if is_name and "/" not in "".join(part or "/" for part in parts):
+    if is_name and not any("/" in part if isinstance(part, str) else part is None for part in parts):
         return
     is_option = head.startswith("-") and head != "-"
     if not is_option:
         yield parts, word.tilde
-    elif len(head) > 2 or len(parts) > 1:
+    elif not head.startswith("--") and (len(head) > 2 or len(parts) > 1):
         yield _known((head[2:], *parts[1:])), None
     if head.startswith("@"):
         yield _known((head[1:], *parts[1:])), None
     tails = 0
     for place, part in enumerate(parts):
-        for cut in _CUT.finditer(part or ""):
-            rest = (part or "")[cut.end() :]
+        known = part if isinstance(part, str) else ""
+        for cut in _CUT.finditer(known):
+            rest = known[cut.end() :]
             piece = _CUT.split(rest, maxsplit=1)
             if len(piece) > 1 and piece[0]:
                 yield (piece[0],), None
@@ -118,9 +120,9 @@ def _placed(parts: Parts, tilde: bool | None, directories: dict[str | None, None
     head = parts[0]
     if head == "" and len(parts) == 1:
         return
-    if tilde is None and not (head or "").startswith("~"):
+    if tilde is None and not (isinstance(head, str) and head.startswith("~")):
         tilde = False
-    if head is not None and (head.startswith("/") or tilde):
+    if isinstance(head, str) and (head.startswith("/") or tilde):
         yield PathRef(parts, "", tilde)
         return
     for directory in directories:
@@ -139,21 +141,23 @@ def _urls(word: Word) -> Iterator[UrlRef]:
         candidates.append(_known((head[1:], *rest)))
     for parts in candidates:
         first = parts[0]
-        if first is None or _SCHEME.match(first) or (len(parts) > 1 and _SCHEME_START.fullmatch(first)):
-            yield UrlRef(parts)
+        if not isinstance(first, str) or _SCHEME.match(first) or (len(parts) > 1 and _SCHEME_START.fullmatch(first)):
+            yield UrlRef(tuple(part if isinstance(part, str) else None for part in parts))
 
 
-def _targets(command: Command) -> Iterator[Word | None]:
-    """The directories that a command changes to, for itself or for those after it; `None`: one that is not known."""
-    words = command.words
-    name = (words[0].text or "").rpartition("/")[2] if words else ""
-    if name in {"cd", "pushd", "chdir"}:
-        operands = [word for word in words[1:] if not word.head.startswith("-") or word.text == "-"]
-        yield from operands[:1]
-        if not operands or len(operands) > 1:
-            yield None
+def _left_directories(words: Sequence[Word]) -> Iterator[Word | None]:
+    """The directory that a command changes to for those after it; `None`: one that is not known."""
+    if not words or words[0].text not in {"cd", "pushd", "chdir"}:
         return
-    if not any(word.head.startswith(("-C", "--dir", "--chdir")) for word in words):
+    operands = [word for word in words[1:] if not word.head.startswith("-") or word.text == "-"]
+    yield from operands[:1]
+    if len(operands) != 1:
+        yield None
+
+
+def _own_directories(words: Sequence[Word]) -> Iterator[Word | None]:
+    """The directories that a command changes to itself before it reads its other words."""
+    if not any(word.head.startswith(("-C", "--directory", "--chdir")) for word in words):
         return
     for word, following in zip(words[1:], (*words[2:], None), strict=False):
         if word.text in {"-C", "--directory", "--chdir"}:

@@ -271,7 +271,7 @@ def may_be(pattern: Loose, words: Sequence[Word]) -> Truth:
     if text is None:
         return None
     if not star_matches(pattern.name, text.rpartition("/")[2].casefold()):
-        return False
+        return None if words[0].tilde else False
     result: Truth = _operands_match(pattern, words) if pattern.operands else True
     for flag in pattern.flags:
         if result is False:

@@ -11,11 +11,12 @@ INVARIANT: a byte that is not accounted for makes the text unreadable.
 import re
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .shell_continue import joined
 from .shell_lexer import MAX_COMMANDS, MAX_TEXT, Command, Script, Span, Word
-from .shell_words import decode
+from .shell_words import HOLE, decode
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
@@ -132,8 +133,9 @@ def _strange_blank(text: str) -> bool:
 _DOLLAR = rb"\$(?![A-Za-z0-9_@*#?$!(\[{'\"-])"
 _QUIET_WORD = re.compile(rb"(?:[^\\`$<>\s;&|()'\"#]|\\[^\n]|#|" + _DOLLAR + rb")*+")
 _EASY_WORD = re.compile(rb"[A-Za-z0-9_./:,%+=@~*?-]++")
-_QUIET_PATTERN = re.compile(rb"(?:[^\\`$<>]|\\.|[<>](?!\()|" + _DOLLAR + rb")*+", re.DOTALL)
 _QUIET_STRING = re.compile(rb"(?:[^\\`$]|\\.|\$(?![A-Za-z0-9_@*#?$!(\[{-]))*+", re.DOTALL)
+_QUIET_TEST = re.compile(rb"(?:[^|&;()<>\n'\"\\]|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\[^\n])*+", re.DOTALL)
+"""`[[ … ]]` without operators: to dash, where `[[` is the name of a command, those are joints and redirections."""
 _AFTER_BOTH = re.compile(rb"[ \t]*(?:[\n;|&)]|\Z)")
 _BEFORE_COMMENT = b" \t\n;&|()"
 _DELIMITER = re.compile(rb"(-?)([A-Za-z0-9_.]+)|(-?)'([A-Za-z0-9_. -]+)'|(-?)\"([A-Za-z0-9_. -]+)\"")
@@ -202,8 +204,6 @@ class _Walk:
                     self._node(node, kind, claimed, children)
                 continue
             within = _WITHIN.get(kind, Gap.LINE if around is Gap.TEXT else around)
-            if kind == "test_command" and children[0].type == "[[":
-                within = Gap.LINES
             if within is Gap.TEXT:
                 self._gap(node.start_byte, gap)
                 self.position = max(self.position, node.start_byte)
@@ -235,15 +235,13 @@ class _Walk:
 
     def _text_leaf(self, node: "Node", kind: str, gap: "Gap") -> None:
         start, end = node.start_byte, node.end_byte
-        if kind == "comment":
+        if kind in {"comment", "file_descriptor"}:
             self.readable = self.readable and (not start or self.source[start - 1] in _BEFORE_COMMENT)
         elif kind in {"string_content", "heredoc_content", "heredoc_body"}:
             quiet = _QUIET_STRING.fullmatch(self.source, start, end)
             self.readable = self.readable and (quiet is not None or self._is_quoted_heredoc(node))
         elif kind == "ansi_c_string":  # dash ends it at an escaped quote
             self.readable = self.readable and b"\\" not in self.source[start:end]
-        elif kind in {"regex", "extglob_pattern"}:
-            self.readable = self.readable and _QUIET_PATTERN.fullmatch(self.source, start, end) is not None
         elif kind not in {"heredoc_start", "special_variable_name"}:
             self._word_leaf(start, end, gap)
 
@@ -277,25 +275,37 @@ class _Walk:
         if kind in WORDS:
             if not claimed:
                 self.commands.append(Command((), targets=(decode(node, self.source),)))
+            if kind == "command_substitution" and self.source.startswith(b"`", node.start_byte):
+                # An escape inside back-quotes is taken off before the text is read.
+                self.readable = self.readable and b"\\" not in self.source[node.start_byte : node.end_byte]
             return kind in {"string", "concatenation"}
         if kind not in _STRUCTURE:
             self.readable = False
-        if kind == "command":
+        elif kind == "command":
             self._command(node, children)
         elif kind in {"declaration_command", "unset_command"}:
             self._declaration(children)
+        else:
+            self._statement(node, kind, children)
+        return kind in {"command", "command_name", "declaration_command", "unset_command"}
+
+    def _statement(self, node: "Node", kind: str, children: "list[Node]") -> None:
+        if kind == "compound_statement":
+            self.readable = self.readable and children[0].type != "(("  # to dash two groups of commands
         elif kind == "test_command":
-            self.commands.append(Command((Word((self._text(children[0]),)), Word((None,), splits=True))))
+            quiet = _QUIET_TEST.fullmatch(self.source, node.start_byte, node.end_byte)
+            self.readable = self.readable and quiet is not None
+            self.commands.append(Command((Word((self._text(children[0]),)), HOLE)))
         elif kind == "redirected_statement":
             self._redirected(children)
         elif kind == "heredoc_redirect":
             self._heredoc(node)
-        return kind in {"command", "command_name", "declaration_command", "unset_command"}
 
     def _text(self, node: "Node") -> str:
         return self.source[node.start_byte : node.end_byte].decode()
 
     def _command(self, node: "Node", children: "list[Node]") -> None:
+        self._apart(children)
         words: list[Word] = []
         assigns: list[tuple[str, Word]] = []
         stdin = self.stdin.get(node.id)
@@ -314,9 +324,15 @@ class _Walk:
                 words.append(decode(child, self.source))
             else:
                 # A token such as `==` or `=~` that the parser took for an operator is a word to the shell.
-                words.append(Word((self._text(child),)) if not child.is_named else Word((None,), splits=True))
+                words.append(Word((self._text(child),)) if not child.is_named else HOLE)
         words += self.behind.get(node.id, ())
         self.commands.append(Command(tuple(words), stdin, (), tuple(assigns)))
+
+    def _apart(self, children: "list[Node]") -> None:
+        """Words and assignments that touch are one word to a shell."""
+        for child, following in pairwise(children):
+            if child.end_byte == following.start_byte and following.type != "file_redirect":
+                self.readable = False
 
     def _assignment(self, node: "Node") -> tuple[str, Word]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -324,6 +340,7 @@ class _Walk:
         return ("" if name is None else self._text(name)), word
 
     def _declaration(self, children: "list[Node]") -> None:
+        self._apart(children)
         words: list[Word] = []
         for child in children:
             if child.type == "variable_assignment":

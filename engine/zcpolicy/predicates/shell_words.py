@@ -6,7 +6,8 @@ In: a node of tree-sitter-bash. Out: a `Word`: its known text, with a hole where
 import re
 from typing import TYPE_CHECKING, Final
 
-from .shell_lexer import Word
+from .refs import WITHIN
+from .shell_lexer import Part, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -17,9 +18,11 @@ MAX_NESTED: Final = 50
 HOLE: Final = Word((None,), splits=True)
 
 _PIECE = re.compile(
-    r"\\(?P<escaped>.)|(?P<pattern>[*?\[{]|!\(|[@+]\()|(?P<plain>(?:[^\\*?\[{!@+]|[!@+](?!\())++)|(?P<end>\\)",
+    r"\\(?P<escaped>.)|(?P<pattern>[*?]|\[[!^]?[A-Za-z0-9_.-]++\])(?!\()|(?P<other>[\[{]|[!@+*?]\()"
+    r"|(?P<plain>(?:[^\\*?\[{!@+]|[!@+](?!\())++)|(?P<end>\\)",
     re.DOTALL,
 )
+_TAIL = re.compile(r"[^*?\[\]{}\\()!@+]*\Z")
 _EASY = re.compile(rb"[A-Za-z0-9_./:,%+=@-]++")
 _IN_STRING = re.compile(r"\\([$`\"\\])")
 
@@ -30,33 +33,25 @@ def decode(node: "Node", source: bytes) -> Word:
         easy = _EASY.fullmatch(source, node.start_byte, node.end_byte)
         if easy:
             return Word((easy.group().decode(),))
-    parts: list[str | None] = []
+    parts: list[Part] = []
     splits = _collect(node, source, parts, 0)
     raw = source[node.start_byte : node.start_byte + 1]
     return _word(parts, splits, tilde=raw == b"~")
 
 
-def _word(parts: list[str | None], splits: bool, tilde: bool) -> Word:
+def _word(parts: list[Part], splits: bool, tilde: bool) -> Word:
     """Neighbouring texts joined: known, hole, known, …"""
-    joined: list[str | None] = [""]
+    joined: list[Part] = []
     for part in parts:
-        last = joined[-1]
-        if part is None:
-            if last is None:
-                continue
-            joined += [None]
-        elif last is None:
-            joined.append(part)
-        else:
+        last = joined[-1] if joined else None
+        if isinstance(part, str) and isinstance(last, str):
             joined[-1] = last + part
-    if joined == ["", None]:
-        return Word((None,), splits)
-    if joined[0] == "" and len(joined) > 1:
-        joined = joined[1:]
-    return Word(tuple(joined), splits, tilde)
+        elif part != "" and (part != last or part is WITHIN or not joined):
+            joined.append(part)
+    return Word(tuple(joined) or ("",), splits, tilde)
 
 
-def _collect(node: "Node", source: bytes, parts: list[str | None], depth: int) -> bool:
+def _collect(node: "Node", source: bytes, parts: list[Part], depth: int) -> bool:
     """Append the parts of a node; whether an unquoted expansion is among them."""
     kind = node.type
     if depth > MAX_NESTED:
@@ -76,7 +71,7 @@ def _collect(node: "Node", source: bytes, parts: list[str | None], depth: int) -
     return True
 
 
-def _concatenation(node: "Node", source: bytes, parts: list[str | None], depth: int) -> bool:
+def _concatenation(node: "Node", source: bytes, parts: list[Part], depth: int) -> bool:
     children = node.children
     holes = _bracketed([_text(child, source) if child.type == "word" else "" for child in children])
     splits = False
@@ -100,28 +95,22 @@ def _bracketed(texts: list[str]) -> range:
     return range(opening, max(opening, closing) + 1)
 
 
-def _plain(raw: str, parts: list[str | None]) -> bool:
-    """Unquoted text: escapes are folded, a pattern or brace makes a hole up to the end."""
+def _plain(raw: str, parts: list[Part]) -> bool:
+    """Unquoted text: escapes are folded, patterns are holes; a brace or an odd bracket hides all up to the last."""
+    splits = False
     for piece in _PIECE.finditer(raw):
-        if piece.lastgroup == "pattern":
-            _pattern(raw, piece.start(), parts)
+        kind = piece.lastgroup
+        if kind == "other":
+            parts.append(None)
+            tail = _TAIL.search(raw, piece.start())
+            parts.append("" if tail is None else tail.group())
             return True
-        parts.append(piece.group(piece.lastgroup or 0))
-    return False
+        splits = splits or kind == "pattern"
+        parts.append(WITHIN if kind == "pattern" else piece.group(kind or 0))
+    return splits
 
 
-_TAIL = re.compile(r"[^*?\[\]{}\\()!@+]*\Z")
-
-
-def _pattern(raw: str, start: int, parts: list[str | None]) -> None:
-    """A hole from the first pattern character to the text behind the last one."""
-    parts.append(None)
-    tail = _TAIL.search(raw, start)
-    if tail is not None:
-        parts.append(tail.group())
-
-
-def _string(node: "Node", source: bytes, parts: list[str | None]) -> None:
+def _string(node: "Node", source: bytes, parts: list[Part]) -> None:
     """Text between double quotes: its expansions are holes that do not split."""
     position = node.start_byte + 1
     end = node.end_byte - 1
