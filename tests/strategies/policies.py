@@ -77,10 +77,10 @@ class Sketch:
 def references(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> tuple[str, Tool]:
     """A tool set, and one tool in it."""
     tool = draw(st.sampled_from(usable))
-    wide = ["any", "@some"] + (["*"] if tool.server is None else [f"{tool.server}/*", "*/*", f"*/{tool.name[:3]}*"])
+    wide = ["any", "@few"] + (["*"] if tool.server is None else [f"{tool.server}/*", "*/*", f"*/{tool.name[:3]}*"])
     items = [draw(st.sampled_from([tool.ref, tool.ref, tool.ref, f"{tool.ref[:-2]}*", *wide]))]
-    if items[0] == "@some":
-        return ("@some" if tool in shelf.tools[:2] else f"@some, {tool.ref}"), tool
+    if items[0] == "@few":
+        return ("@few" if tool in shelf.tools[:2] else f"@few, {tool.ref}"), tool
     if draw(st.integers(0, 3)) == 0:
         items.append(draw(st.sampled_from(usable)).ref)
     covered = {one.key for item in items for one in shelf.matching(item)}
@@ -211,7 +211,7 @@ def profiles(draw: st.DrawFn, shelf: Shelf) -> tuple[Block, ...]:
 def sketches(draw: st.DrawFn) -> Sketch:
     """A policy over a catalogue of its own."""
     shelf = draw(shelves())
-    lines = [*HEADER, *shelf.lines, f"group some = {', '.join(tool.ref for tool in shelf.tools[:2])}"]
+    lines = [*HEADER, *shelf.lines, f"group few = {', '.join(tool.ref for tool in shelf.tools[:2])}"]
     if shelf.servers:
         lines += [
             f"server {name} {{}}"
