@@ -30,13 +30,13 @@ from policy_lang.checks.survey import Survey, survey
 from policy_lang.diagnostics import Diagnostic
 
 OF_STATEMENTS: tuple[Callable[[Survey], Iterator[Diagnostic]], ...] = (
-    contradiction.check, bundles.check, narrowing.check, redundant.check, limits.check, unused.check, absence.check,
+    contradiction.check, narrowing.check, redundant.check, limits.check, unused.check, absence.check,
     commands.check, comments.check,
 )  # fmt: skip
 """Checks that look at what is written."""
 
 OF_REACH: tuple[Callable[[Reach], Iterator[Diagnostic]], ...] = (
-    delegation.check, dead.check, caps.check, agents.check, grants.check, lower_bounds.check, exfiltration.check,
+    bundles.check, delegation.check, dead.check, caps.check, agents.check, grants.check, lower_bounds.check, exfiltration.check,
 )  # fmt: skip
 """Checks that look at what agents can call."""
 

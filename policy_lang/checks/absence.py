@@ -56,13 +56,14 @@ def _with_empty(witnesses: Witnesses, agent: str | None, rule: RuleAt, path: tup
 
 def _optional(survey: Survey, operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
     """Once per argument: where it is missing, the test is UNKNOWN."""
+    others = set(_alternatives(rule))
     guarded = {leaf.operand.path for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Has)}
     for leaf, _ in leaves(rule.node):
         operand = _tested(leaf)
         if operand is None or any(operand.path[: len(path)] == path for path in guarded):
             continue
         optional = operands.range(rule.ids, operand).optional
-        if not optional or not _decides(rule, leaf):
+        if not optional or id(leaf) in others:
             continue
         guarded.add(operand.path)
         written = text_of(rule.source, operand.span)
@@ -80,24 +81,24 @@ def _tested(leaf: Leaf) -> ast.Operand | None:
             return None
 
 
-def _decides(rule: RuleAt, leaf: Leaf) -> bool:
-    """Whether an UNKNOWN here can decide alone: in a restriction always, in a grant where nothing else may grant."""
+def _alternatives(rule: RuleAt) -> Iterator[int]:
+    """The ids of tests below an `or` in a grant: where one of them is UNKNOWN, another may still grant."""
     if rule.node.effect in ("allow", "auto_approve"):
-        return not any(_is_alternative(node, leaf) for node, _ in parts_of(rule.node))
-    return True
+        for part, _ in parts_of(rule.node):
+            yield from _below_or(part)
 
 
-def _is_alternative(node: ast.Condition, leaf: Leaf) -> bool:
-    """Whether a test stands below an `or`: then the grant may come from elsewhere."""
+def _below_or(node: ast.Condition) -> Iterator[int]:
     match node:
-        case ast.Or(items=items):
-            return any(found is leaf for item in items for found, _ in walk(item, True))
+        case ast.Or():
+            yield from (id(leaf) for leaf, _ in walk(node, True))
         case ast.And(items=items):
-            return any(_is_alternative(item, leaf) for item in items)
+            for item in items:
+                yield from _below_or(item)
         case ast.Not(inner=inner):
-            return _is_alternative(inner, leaf)
+            yield from _below_or(inner)
         case _:
-            return False
+            return
 
 
 def _empty(operands: Operands, rule: RuleAt) -> Iterator[tuple[Diagnostic, tuple[str, ...]]]:

@@ -7,6 +7,7 @@ its bundles.
 from collections.abc import Iterator
 
 from policy_lang import ast, codes
+from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, Survey, View, text_of, tool_names
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.nearest import or_list
@@ -15,24 +16,15 @@ from policy_lang.source import Span
 EFFECTS: tuple[ast.Effect, ...] = ("allow", "ask", "auto_approve")
 
 
-def check(survey: Survey) -> Iterator[Diagnostic]:
+def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every agent's own rules."""
-    host = frozenset(survey.bound.catalogue.ids.get(None, {}).values())
+    survey = reach.survey
     for name, view in survey.agents.items():
-        inside = host | _connected(survey, name)
+        inside = reach.host_tools | reach.connected_by_all(name)
         for effect in EFFECTS:
             for rule in view.own(effect):
                 if not rule.ids <= inside:
                     yield from _outside(survey, view, rule, inside)
-
-
-def _connected(survey: Survey, name: str) -> frozenset[int]:
-    """What the whole chain of an agent connects."""
-    left = survey.bound.catalogue.everything()
-    for view in survey.chain(name):
-        said = survey.bound.connected(view.body)
-        left = left if said is None else left & said
-    return left
 
 
 def _outside(survey: Survey, view: View, rule: RuleAt, inside: frozenset[int]) -> Iterator[Diagnostic]:

@@ -13,6 +13,9 @@ from policy_lang.checks.survey import CapAt, OnlyAt, Survey, View
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 from policy_lang.lower_settings import STRICTNESS
 
+MAX_COMPARED = 64
+"""So many `only` and `autonomy` statements of a body are compared with each other."""
+
 
 def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every body that decides; its own statements, compared with its profiles' and with what it narrows."""
@@ -31,10 +34,11 @@ def _onlys(reach: Reach, view: View) -> Iterator[Diagnostic]:
         before, who = reach.granted(view.body.name), f"`{view.body.name}` allows"
     elif view.body.parent is not None:
         before, who = reach.callable(view.body.parent), f"`{view.body.parent}` may call"
-    for at, only in enumerate(view.onlys):
+    onlys = view.onlys[:MAX_COMPARED]
+    for at, only in enumerate(onlys):
         if only.placed.via is not None:
             continue
-        tighter = next((o for n, o in enumerate(view.onlys) if n != at and (o.ids < only.ids or (o.ids == only.ids and n < at))), None)
+        tighter = next((o for n, o in enumerate(onlys) if n != at and (o.ids < only.ids or (o.ids == only.ids and n < at))), None)
         if tighter is not None:
             label = Label(tighter.placed.file.source, tighter.node.span, "this one forbids all that it does")
             yield _only(only, "this `only` forbids nothing that another one does not", (label,))
@@ -50,10 +54,11 @@ def _only(only: OnlyAt, message: str, labels: tuple[Label, ...]) -> Diagnostic:
 
 def _caps(survey: Survey, view: View) -> Iterator[Diagnostic]:
     granting = view.body.kind == "agent"
-    for at, cap in enumerate(view.caps):
+    caps = view.caps[:MAX_COMPARED]
+    for at, cap in enumerate(caps):
         if cap.placed.via is not None:
             continue
-        stricter = next((o for n, o in enumerate(view.caps) if n != at and _covers(o, cap) and (n < at or not _covers(cap, o))), None)
+        stricter = next((o for n, o in enumerate(caps) if n != at and _covers(o, cap) and (n < at or not _covers(cap, o))), None)
         if stricter is not None:
             yield _cap(cap, "this `autonomy` caps nothing that another one does not", stricter)
         elif all(answer == "allow" for answer in cap.cap.values()):
@@ -67,7 +72,7 @@ def _caps(survey: Survey, view: View) -> Iterator[Diagnostic]:
 
 def _from_elsewhere(survey: Survey, view: View, cap: CapAt) -> CapAt | None:
     """A cap of a ceiling or of a body above, at least as strict, that no `auto_approve` there waives."""
-    above = survey.chain(view.body.name)[1:] if view.body.kind == "narrows" else ()
+    above = survey.above(view.body.name) if view.body.kind == "narrows" else ()
     others = survey.ceilings if view.body.kind != "ceiling" else ()
     if view.rules["auto_approve"]:
         return None
@@ -94,7 +99,7 @@ def _settings(survey: Survey, view: View) -> Iterator[Diagnostic]:
     """Runtime numbers, switches and depths above the parent's."""
     if view.body.kind != "narrows":
         return
-    above = survey.chain(view.body.name)[1:]
+    above = survey.above(view.body.name)
     said = {key: (value, placed, node) for parent in reversed(above) for key, value, placed, node in _numbers(parent)}
     for key, value, placed, node in _numbers(view):
         if key not in said or placed.via is not None:

@@ -6,6 +6,7 @@ prompt to waive). An agent's own rules only: what a profile says to several agen
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
@@ -63,7 +64,7 @@ def _ungranted(reach: Reach, view: View, granted: frozenset[int]) -> Iterator[Di
 
 
 def _dead(reach: Reach, view: View, rule: RuleAt) -> Diagnostic:
-    labels = tuple(_blame(reach, view, rule.ids))[:MAX_BLAMED]
+    labels = tuple(islice(_blame(reach, view, rule.ids), MAX_BLAMED))
     verb = "is" if len(rule.ids) == 1 else "are"
     message = f"this `{rule.node.effect}` never decides: {tool_names(reach.survey.bound, rule.ids)} {verb} withheld on every call"
     fix = Fix((remove(rule.source, rule.node.span),), safe=False)
@@ -74,10 +75,9 @@ def _blame(reach: Reach, view: View, ids: frozenset[int]) -> Iterator[Label]:
     """The statements that withhold some of the tools, each named for what no earlier one withholds."""
     left = set(ids)
     for body in (view, *reach.survey.ceilings):
-        for rule in body.rules["deny"]:
-            if rule.always and rule.ids & left:
-                left -= rule.ids
-                yield rule.label("denied here")
+        while (rule := body.first("deny", frozenset(left), always=True)) is not None:
+            left -= rule.ids
+            yield rule.label("denied here")
         for only in body.onlys:
             if left - only.ids:
                 left &= only.ids
@@ -113,7 +113,8 @@ def _nothing_to_waive(reach: Reach, view: View, reachable: frozenset[int]) -> It
             continue
         label: tuple[Label, ...] = ()
         if rule.ids & prompts:
-            label = tuple(ask.label("still asked about here") for ask in view.rules["ask"] if ask.always and ask.ids & rule.ids)[:1]
+            ask = view.first("ask", rule.ids, always=True)
+            label = (ask.label("still asked about here"),) if ask is not None else ()
             message = "this `auto_approve` waives nothing: an `ask` asks all the same"
         elif not view.caps:
             message = f"this `auto_approve` waives nothing: `{view.body.name}` has no `autonomy` that asks"

@@ -62,7 +62,7 @@ def _agent(reach: Reach, view: View, sides: _Sides, witnesses: Witnesses) -> Ite
     untrusted = callable_ & (sides.fetchers | _marked(views, _UNTRUSTED))
     if not out or not private or not untrusted:
         return
-    rule = next((rule for rule in view.rules["allow"] if rule.ids & out), None)
+    rule = view.first("allow", out)
     if rule is None or rule.placed.via is not None:
         return
     bound = reach.survey.bound

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.reach import Reach
-from policy_lang.checks.survey import RuleAt, Survey, View, tool_names
+from policy_lang.checks.survey import RuleAt, Survey, tool_names
 from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.tools import ToolInfo
@@ -35,7 +35,8 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
             if plain <= reach.of_class("read") and reach.asked(name):
                 continue  # what is above class `read` is asked about
             if plain:
-                labels = tuple(_waivers(view, plain))[:1]
+                waiver = view.first("auto_approve", plain) if view.caps else None
+                labels = (waiver.label("the question of `autonomy` is waived here"),) if waiver is not None else ()
                 found = _grant(survey, rule, every, (plain, plain & shells, plain & high), labels)
                 shown = (plain & shells) or (plain & high) or plain
                 yield from (replace(finding, witness=witnesses.any_of(name, shown, "allow")) for finding in found)
@@ -76,10 +77,3 @@ def _grant(
         if any(bound.catalogue.tools[number].risk is None for number in high):
             help_text += "; a tool whose class nobody states is high: `risk read = …` states it"
         yield Diagnostic(codes.GRANT_OF_HIGH, message, source, rule.node.tools.span, labels, help_text)
-
-
-def _waivers(view: View, plain: frozenset[int]) -> Iterator[Label]:
-    """`auto_approve` rules that take the question away."""
-    for waiver in view.rules["auto_approve"] if view.caps else ():
-        if waiver.ids & plain:
-            yield waiver.label("the question of `autonomy` is waived here")

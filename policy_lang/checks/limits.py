@@ -50,7 +50,7 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
         if not view.limits:
             continue
         above: dict[Shape, LimitAt] = {}
-        for parent in survey.chain(name)[1:]:
+        for parent in survey.above(name):
             _tightest(parent, above)
         for limit in view.limits:
             if limit.placed.via is not None:

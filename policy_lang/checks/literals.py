@@ -59,7 +59,11 @@ def branches(parts: Sequence[tuple[ast.Condition, bool]]) -> list[list[Lit]] | N
         ways = _ways(node, holds)
         if ways is None or len(out) * len(ways) > MAX_LITERALS:
             return None
-        out = [[*done, *way] for done in out for way in ways]
+        if len(ways) == 1:
+            for done in out:
+                done.extend(ways[0])
+        else:
+            out = [[*done, *way] for done in out for way in ways]
         if sum(map(len, out)) > MAX_LITERALS:
             return None
     return out

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.checks.grants import runs_text
+from policy_lang.checks.literals import parts_of
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, text_of, tool_names
 from policy_lang.conditions import leaves
@@ -63,21 +64,22 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
         if rule.always or not rule.ids:
             continue
         tests = [leaf for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.left.root in ("paths", "urls")]
-        for test in tests:
-            yield from _over_commands(params, rule, test)
         if tests:
+            signs = _signs(rule)
+            whole = [test for test in tests if _needs_all(rule, test, positive=signs[id(test)])]
+            for test in whole:
+                yield from _over_commands(params, rule, test)
             if view.body.name in survey.agents:
                 met = rule.ids & reach.granted(view.body.name)
             else:
                 granted = reach.granted_by_any() if granted is None else granted
                 met = rule.ids & granted
-            yield from _unreviewed_met(params, (rule, met), tests[0], unsure=any(_needs_all(rule, other) for other in tests))
+            yield from _unreviewed_met(params, (rule, met), tests[0], unsure=bool(whole))
 
 
-def _needs_all(rule: RuleAt, test: ast.Test) -> bool:
+def _needs_all(rule: RuleAt, test: ast.Test, *, positive: bool) -> bool:
     """Whether a test, where it stands, has to know every path: `every` for granting, or that there is none."""
     grants = rule.node.effect in ("allow", "auto_approve")
-    positive = _positive(rule, test)
     if test.each == "every":
         return grants == positive
     return grants and not positive
@@ -85,7 +87,7 @@ def _needs_all(rule: RuleAt, test: ast.Test) -> bool:
 
 def _over_commands(params: _Params, rule: RuleAt, test: ast.Test) -> Iterator[Diagnostic]:
     shells = rule.ids & params.shells
-    if not shells or not _needs_all(rule, test):
+    if not shells:
         return
     written = text_of(rule.source, test.span)
     message = f"`{written}` is never sure on {tool_names(params.bound, shells)}: a command may touch what its text does not show"
@@ -98,23 +100,20 @@ def _effect(rule: RuleAt) -> str:
     return f"this `{rule.node.effect}` grants nothing" if grants else f"this `{rule.node.effect}` makes no exception"
 
 
-def _positive(rule: RuleAt, test: ast.Test) -> bool:
-    """Whether a test stands under an even number of negations; `unless` is one."""
-    for part, holds in ((rule.node.when, True), (rule.node.unless, False)):
-        found = None if part is None else _sign(part, test, holds)
-        if found is not None:
-            return found
-    return True
-
-
-def _sign(node: ast.Condition, test: ast.Test, holds: bool) -> bool | None:
-    match node:
-        case ast.Not(inner=inner):
-            return _sign(inner, test, not holds)
-        case ast.And(items=items) | ast.Or(items=items):
-            return next((found for item in items if (found := _sign(item, test, holds)) is not None), None)
-        case _:
-            return holds if node is test else None
+def _signs(rule: RuleAt) -> dict[int, bool]:
+    """For each leaf, by id, whether it stands under an even number of negations; `unless` is one."""
+    out: dict[int, bool] = {}
+    todo = parts_of(rule.node)
+    while todo:
+        node, holds = todo.pop()
+        match node:
+            case ast.Not(inner=inner):
+                todo.append((inner, not holds))
+            case ast.And(items=items) | ast.Or(items=items):
+                todo.extend((item, holds) for item in items)
+            case _:
+                out[id(node)] = holds
+    return out
 
 
 def _unreviewed_met(params: _Params, at: tuple[RuleAt, frozenset[int]], test: ast.Test, *, unsure: bool) -> Iterator[Diagnostic]:

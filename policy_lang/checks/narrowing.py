@@ -19,7 +19,7 @@ ADVICE = "a narrowing only restricts: `only` and `deny` narrow the tools; leave 
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every agent that narrows another, against all above it."""
     for name, view in survey.agents.items():
-        above = survey.chain(name)[1:]
+        above = survey.above(name)
         if above:
             yield from _limits(view, above)
             yield from _bundles(survey, view, above)

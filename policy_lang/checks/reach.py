@@ -4,6 +4,7 @@ In: `Survey`. Out: sets of tools per agent. Conditions are taken for possible: a
 withholds it on every call.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from policy_lang.checks.survey import RuleAt, Survey, View
@@ -18,6 +19,8 @@ class Reach:
     survey: Survey
     _open: dict[int, Ids] = field(default_factory=dict[int, Ids])
     _callable: dict[str, Ids] = field(default_factory=dict[str, Ids])
+    _asked: dict[str, Ids] = field(default_factory=dict[str, Ids])
+    _connected: dict[str, Ids] = field(default_factory=dict[str, Ids])
     _by_class: dict[str, Ids] = field(default_factory=dict[str, Ids])
 
     @property
@@ -67,34 +70,64 @@ class Reach:
 
     def granted(self, name: str) -> Ids:
         """What the root of an agent grants, on conditions or without."""
-        root = self.survey.chain(name)[-1]
-        return frozenset[int]().union(*(rule.ids for rule in root.rules["allow"]))
+        return _union(rule.ids for rule in self.survey.root(name).rules["allow"])
 
     def granted_by_any(self) -> Ids:
         """What some agent's root grants."""
         roots = (view for view in self.survey.agents.values() if view.body.kind == "agent")
-        return frozenset[int]().union(*(rule.ids for view in roots for rule in view.rules["allow"]))
+        return _union(rule.ids for view in roots for rule in view.rules["allow"])
 
     def callable(self, name: str) -> Ids:
         """What an agent can call at all: granted, and withheld by no body of its execution on every call."""
-        known = self._callable.get(name)
-        if known is None:
-            known = self.granted(name)
-            for view in (*self.survey.chain(name), *self.survey.ceilings):
-                known &= self.left_by(view)
-            self._callable[name] = known
-        return known
+        return self._down(name, self._callable, self._callable_from)
 
     def asked(self, name: str) -> Ids:
         """What is asked about on every call, unless a rule waives it."""
-        out: Ids = frozenset()
-        for view in (*self.survey.chain(name), *self.survey.ceilings):
-            waived = frozenset[int]().union(*(rule.ids for rule in view.rules["auto_approve"]))
-            out |= view.always("ask") | (self.capped(view, "ask") - waived)
-        return out
+        return self._down(name, self._asked, self._asked_from)
+
+    def connected_by_all(self, name: str) -> Ids:
+        """The MCP tools that every body of an agent's chain lets be connected."""
+        return self._down(name, self._connected, self._connected_from)
+
+    def _down(self, name: str, memo: dict[str, Ids], step: Callable[[View, Ids | None], Ids]) -> Ids:
+        """A set that each body of a `narrows` chain makes out of its parent's, from the root down; each body once."""
+        trail: list[View] = []
+        at: str | None = name
+        while at is not None and at not in memo and len(trail) <= len(self.survey.agents):
+            trail.append(self.survey.agents[at])
+            at = trail[-1].body.parent
+        above = memo[at] if at is not None and at in memo else None
+        for view in reversed(trail):
+            above = memo[view.body.name] = step(view, above)
+        return memo[name]
+
+    def _callable_from(self, view: View, above: Ids | None) -> Ids:
+        if above is None:
+            above = self.granted(view.body.name)
+            for ceiling in self.survey.ceilings:
+                above &= self.left_by(ceiling)
+        return above & self.left_by(view)
+
+    def _asked_from(self, view: View, above: Ids | None) -> Ids:
+        if above is None:
+            above = _union(self._asks(ceiling) for ceiling in self.survey.ceilings)
+        return above | self._asks(view)
+
+    def _asks(self, view: View) -> Ids:
+        waived = _union(rule.ids for rule in view.rules["auto_approve"])
+        return view.always("ask") | (self.capped(view, "ask") - waived)
+
+    def _connected_from(self, view: View, above: Ids | None) -> Ids:
+        said = self.survey.bound.connected(view.body)
+        before = self.everything if above is None else above
+        return before if said is None else before & said
 
     def plainly(self, name: str, rule: RuleAt) -> Ids:
         """The tools of an unconditional `allow` that run without anybody being asked, whatever the arguments."""
         if rule.node.approval or not rule.always:
             return frozenset()
         return rule.ids & self.callable(name) - self.asked(name)
+
+
+def _union(sets: Iterable[Ids]) -> Ids:
+    return frozenset[int]().union(*sets)

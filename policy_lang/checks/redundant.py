@@ -5,7 +5,7 @@ condition; within a group a rule is covered when the others name all its tools.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
@@ -50,11 +50,22 @@ def _effect(survey: Survey, rules: list[RuleAt], groups: dict[Group, list[RuleAt
     for group in groups.values():
         if len(group) > 1:
             yield from _within(survey, group)
-    for label in {rule.node.label.text if rule.node.label else None for rule in rules}:
-        same = [rule for rule in rules if (rule.node.label.text if rule.node.label else None) == label]
-        always = [rule for rule in same if rule.always and not rule.node.approval]
+    by_label: dict[str | None, list[RuleAt]] = {}
+    for rule in rules:
+        by_label.setdefault(rule.node.label.text if rule.node.label else None, []).append(rule)
+    for same in by_label.values():
+        always = _by_tool(rule for rule in same if rule.always and not rule.node.approval)
         if always:
             yield from _under_unconditional(survey, same, always)
+
+
+def _by_tool(rules: Iterable[RuleAt]) -> dict[int, RuleAt]:
+    """The first rule that names each tool."""
+    out: dict[int, RuleAt] = {}
+    for rule in rules:
+        for number in rule.ids:
+            out.setdefault(number, rule)
+    return out
 
 
 def _group(survey: Survey, rule: RuleAt, keys: dict[int, object]) -> Group:
@@ -79,8 +90,9 @@ def _within(survey: Survey, group: list[RuleAt]) -> Iterator[Diagnostic]:
         if rule.placed.via is None and all(count[number] > 1 for number in rule.ids):
             dropped.add(at)
             count.subtract(rule.ids)
-            first = next(other for number, other in enumerate(group) if number not in dropped and other.ids & rule.ids)
-            yield _covered(survey, rule, first)
+    kept = _by_tool(rule for at, rule in enumerate(group) if at not in dropped)
+    for at in sorted(dropped):
+        yield _covered(survey, group[at], kept[min(group[at].ids)])
 
 
 def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
@@ -93,13 +105,13 @@ def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
     return Diagnostic(codes.REDUNDANT_RULE, message, rule.source, rule.node.tools.span, (first.label(f"{word} here"),), "drop it", fix)
 
 
-def _under_unconditional(survey: Survey, rules: list[RuleAt], always: list[RuleAt]) -> Iterator[Diagnostic]:
+def _under_unconditional(survey: Survey, rules: list[RuleAt], always: dict[int, RuleAt]) -> Iterator[Diagnostic]:
     """Conditional rules on tools that unconditional ones of the same effect name."""
-    everywhere = frozenset[int]().union(*(rule.ids for rule in always))
+    everywhere = frozenset(always)
     for rule in rules:
         if rule.always or rule.node.approval or rule.placed.via is not None or not rule.ids <= everywhere:
             continue
-        first = next(other for other in always if other.ids & rule.ids)
+        first = always[min(rule.ids)]
         word = WORDS[rule.node.effect]
         verb = "is" if len(rule.ids) == 1 else "are"
         message = f"this condition decides nothing: {tool_names(survey.bound, rule.ids)} {verb} {word} on every call"
@@ -111,15 +123,18 @@ def _under_unconditional(survey: Survey, rules: list[RuleAt], always: list[RuleA
 
 def _approvals(survey: Survey, view: View, groups: dict[Group, list[RuleAt]], witnesses: Witnesses) -> Iterator[Diagnostic]:
     """`with approval` on tools that a plain `allow` grants, on the same condition or on none."""
+    plain: dict[object, dict[int, RuleAt]] = {}
+    for key, group in groups.items():
+        if not key[1]:
+            plain.setdefault(key[0], {}).update(_by_tool(group))
     for key, group in groups.items():
         if not key[1]:
             continue
-        plain = [rule for other, rules in groups.items() if not other[1] and other[0] in (None, key[0]) for rule in rules]
-        covered = frozenset[int]().union(*(rule.ids for rule in plain))
+        covering = {**plain.get(key[0], {}), **plain.get(None, {})}
         for rule in group:
-            undone = rule.ids & covered
+            undone = rule.ids & covering.keys()
             if undone and rule.placed.via is None:
-                first = next(other for other in plain if other.ids & undone)
+                first = covering[min(undone)]
                 verb = "is" if len(undone) == 1 else "are"
                 message = f"nobody is asked: {tool_names(survey.bound, undone)} {verb} allowed without approval as well"
                 help_text = "take the tools out of the plain `allow`, or write `ask` instead of `allow … with approval`"

@@ -13,6 +13,9 @@ from policy_lang.diagnostics import Label
 from policy_lang.lower_settings import LEVELS, STRICTNESS
 from policy_lang.source import Source, Span
 
+MAX_ABOVE = 32
+"""An agent is compared with so many of those that it narrows; a longer chain is judged in parts."""
+
 Cap = dict[ast.RiskClass, ast.Answer]
 
 
@@ -70,6 +73,9 @@ class View:
     limits: list[LimitAt]
     caps: list[CapAt]
     others: list[Placed] = field(default_factory=list[Placed])
+    _first: dict[tuple[ast.Effect, bool], dict[int, RuleAt]] = field(
+        default_factory=dict[tuple[ast.Effect, bool], dict[int, RuleAt]]
+    )
 
     def own(self, effect: ast.Effect) -> Iterator[RuleAt]:
         """The rules of one effect that the body itself writes, not a profile of it."""
@@ -78,6 +84,18 @@ class View:
     def always(self, effect: ast.Effect) -> frozenset[int]:
         """The tools that the unconditional rules of one effect name."""
         return frozenset[int]().union(*(rule.ids for rule in self.rules[effect] if rule.always))
+
+    def first(self, effect: ast.Effect, ids: frozenset[int], *, always: bool = False) -> RuleAt | None:
+        """The first rule of an effect, or the first unconditional one, that names one of the tools; by index."""
+        index = self._first.get((effect, always))
+        if index is None:
+            index = self._first[effect, always] = {}
+            for rule in self.rules[effect]:
+                if rule.always or not always:
+                    for number in rule.ids:
+                        index.setdefault(number, rule)
+        found = [index[number] for number in ids if number in index]
+        return min(found, key=lambda rule: rule.node.span, default=None)
 
     def cap(self) -> Cap:
         """The strictest answer of all `autonomy` statements, by class."""
@@ -98,6 +116,7 @@ class Survey:
     ceilings: tuple[View, ...]
     skills: dict[str, View]
     profiles: dict[str, View]
+    _roots: dict[str, View] = field(default_factory=dict[str, View])
 
     def deciding(self) -> Iterator[View]:
         """Every body that decides: agents, ceilings, skills."""
@@ -122,9 +141,26 @@ class Survey:
                     if rule.placed.via is None:
                         yield view, rule
 
-    def chain(self, name: str) -> tuple[View, ...]:
-        """An agent's own body, then those that it narrows, its root last."""
-        return tuple(self.agents[body.name] for body in self.bound.chain(name))
+    def root(self, name: str) -> View:
+        """The body at the end of an agent's `narrows` chain: the one that grants."""
+        trail: list[str] = []
+        at = self.agents[name]
+        while at.body.name not in self._roots and at.body.parent is not None and len(trail) < len(self.agents):
+            trail.append(at.body.name)
+            at = self.agents[at.body.parent]
+        found = self._roots.get(at.body.name, at)
+        for passed in (*trail, at.body.name):
+            self._roots[passed] = found
+        return found
+
+    def above(self, name: str) -> tuple[View, ...]:
+        """The nearest bodies that an agent narrows, at most `MAX_ABOVE`."""
+        out: list[View] = []
+        parent = self.agents[name].body.parent
+        while parent is not None and len(out) < MAX_ABOVE:
+            out.append(self.agents[parent])
+            parent = self.agents[parent].body.parent
+        return tuple(out)
 
 
 EFFECTS: tuple[ast.Effect, ...] = ("allow", "ask", "deny", "auto_approve", "mark")

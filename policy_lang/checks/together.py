@@ -4,7 +4,7 @@ In: literals on one operand, and what the operand can be. Out: whether some valu
 where that is not known: only evident contradictions are found.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -15,6 +15,9 @@ from policy_lang.checks.operands import Range, Scalar
 
 MAX_LISTED = 64
 """An interval of at most so many whole numbers is tried number by number."""
+
+MAX_PAIRS = 4_096
+"""Longer lists are not compared value by value."""
 
 ORDERED = ("<", "<=", ">", ">=")
 
@@ -52,7 +55,7 @@ class _Space:
         below = self.high is None or number < self.high or (number == self.high and not self.high_open)
         return above and below and not (self.whole and number != number.to_integral_value())
 
-    def candidates(self) -> Iterable[Scalar] | None:
+    def candidates(self) -> list[Scalar] | None:
         """Every value that is left, or `None` where they cannot be listed."""
         values = self.values
         if values is None and self.low is not None and self.high is not None:
@@ -83,7 +86,7 @@ def together(constraints: Sequence[Constraint], range_: Range) -> bool:
     if space.crossed:
         return False
     left = space.candidates()
-    if left is not None and not any(all(_admits(c, value, path=path) for c in rest) for value in left):
+    if left is not None and len(left) * sum(len(c.values) for c in rest) <= MAX_PAIRS and not any(all(_admits(c, value, path=path) for c in rest) for value in left):
         return False
     wanted = [c for c in rest if c.holds]
     return not any(_disjoint(a, b) for number, a in enumerate(wanted) for b in wanted[:number]) and not any(
@@ -145,6 +148,8 @@ def _disjoint(one: Constraint, other: Constraint) -> bool:
     """Whether two tests that must both hold have no value in common."""
     if one.op != other.op:
         return False
+    if len(one.values) * len(other.values) > MAX_PAIRS:
+        return False
     return not any(_meet(one.op, str(a), str(b)) for _, a in one.values for _, b in other.values)
 
 
@@ -172,6 +177,8 @@ def _within(wanted: Constraint, forbidden: Constraint) -> bool:
 
 
 def _covers(wide: Constraint, narrow: Constraint) -> bool:
+    if len(wide.values) * len(narrow.values) > MAX_PAIRS:
+        return False
     inside = _in_domain if wide.op == "in_domain" else _under
     return all(any(inside(str(a), str(b)) for _, b in wide.values) for _, a in narrow.values)
 
