@@ -16,6 +16,7 @@ MAX_URL_CHARACTERS: Final = 65_536
 REMEMBERED_URLS: Final = 1024
 """URLs whose parts are remembered, of those of at most `MAX_REMEMBERED_CHARACTERS`."""
 MAX_REMEMBERED_CHARACTERS: Final = 1024
+"""Characters of a URL whose parts are remembered."""
 
 _PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 _TEXT: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?")
