@@ -33,10 +33,13 @@ class Reached:
         """What no test reached, in words."""
         if not self.calls:
             return ["no call reached it"]
-        found = [] if self.held else ["it never held"]
-        for test, seen in self.tests.items():
-            found += [f"`{test}` was never {truth}" for truth in ("true", "false") if truth not in seen]
-        return found
+        found = [
+            f"`{test}` was never {truth}"
+            for test, seen in self.tests.items()
+            for truth in ("true", "false")
+            if truth not in seen
+        ]
+        return found if found or self.held else ["it never held"]
 
 
 @dataclass(frozen=True, slots=True)

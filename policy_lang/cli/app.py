@@ -89,6 +89,8 @@ def run_app(words: Sequence[str]) -> int:
         raise CommandError(_words(error)) from None
     except click.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit:  # click's way with a reader that went away
+        raise BrokenPipeError from None
     return status if isinstance(status, int) else 0
 
 

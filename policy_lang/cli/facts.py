@@ -32,6 +32,7 @@ def session_from(text: str | None) -> Session:
     """
     said = _object(text or "{}", "--session", _SESSION)
     said.setdefault("interactive", True)
+    said["id"] = "one call"
     if "history" in said:
         said["history"] = [_entry(entry) for entry in _list(said["history"], "--session", "history")]
     for key in ("env", "server_cwd", "context"):
