@@ -45,10 +45,11 @@ def _by_cause(
     source: Source, found: Layout, diagnostics: list[Diagnostic], failures: list[Failure]
 ) -> list[Diagnostic]:
     """One finding per cause: a statement has one, and a block that is not closed is told where the next one begins."""
+    explained = [(failure, explain(source, found, failure)) for failure in failures]
     explained = [
-        (failure, explain(source, found, failure))
-        for before, failure in zip([None, *failures], failures, strict=False)
-        if not (before and follows(source, before, failure))
+        pair
+        for before, pair in zip([None, *failures], explained, strict=False)
+        if not (before and follows(source, before, *pair))
     ]
     hidden: set[int] = set()
     kept: list[Diagnostic] = []

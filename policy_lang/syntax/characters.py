@@ -69,13 +69,16 @@ def character_name(character: str) -> str:
     return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
 
 
-def odd_names(source: Source) -> Iterator[Diagnostic]:
-    """Names outside strings and comments that mix scripts or are not in normal form; at most `MAX_REPORTED`."""
-    return islice(_odd_names(source), MAX_REPORTED)
+def odd_names(source: Source, text: str) -> Iterator[Diagnostic]:
+    """Names outside strings and comments that mix scripts or are not in normal form; at most `MAX_REPORTED`.
+
+    `text` is that of the source, without characters that cannot be seen.
+    """
+    return islice(_odd_names(source, text), MAX_REPORTED)
 
 
-def _odd_names(source: Source) -> Iterator[Diagnostic]:
-    for found in _WIDE_NAME.finditer(source.text):
+def _odd_names(source: Source, text: str) -> Iterator[Diagnostic]:
+    for found in _WIDE_NAME.finditer(text):
         name = found["name"]
         if name is None or name.isascii():
             continue

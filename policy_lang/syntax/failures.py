@@ -16,11 +16,15 @@ from policy_lang.syntax.driver import Failure
 from policy_lang.syntax.layout import CONTINUATION_WORDS, Layout
 
 MAX_EXPECTATIONS: Final = 3
+"""What could stand at the place of an error, in one message."""
+
 MAX_QUOTED: Final = 40
 """Characters of the user's text in a message."""
 
 WORD = re.compile(r"[^\W\d][\w\-]*+")
-_FOUND = re.compile(r"""(?:[@\w*][\w*\-]*+|"(?:[^"\\\n]|\\.)*+"|/)++|[=\-]>|[=!<>]=|&&|\|\||-[0-9.]++|.""", re.DOTALL)
+_FOUND = re.compile(
+    r"""-?[0-9][\w.]*+|(?:[@\w*][\w*\-]*+|"(?:[^"\\\n]|\\.)*+"|/)++|[=\-]>|[=!<>]=|&&|\|\||.""", re.DOTALL
+)
 
 _TERMS: Final = {
     "SEP": "the end of the statement", "NAME": "a name", "REF": "a name", "TOOL": "a tool", "GROUP": "a group",
@@ -63,11 +67,18 @@ def is_near(word: str, wanted: str) -> bool:
     return bool(get_close_matches(word[:MAX_QUOTED], [wanted], n=1, cutoff=0.7))
 
 
-def follows(source: Source, before: Failure, failure: Failure) -> bool:
-    """Whether a failure is the rest of a statement that the one before cut off at a line's end."""
+def follows(source: Source, before: Failure, failure: Failure, diagnostic: Diagnostic) -> bool:
+    """Whether a failure is but the rest of a statement that the one before cut off at a line's end."""
     cut = source.text[before.statement.end : before.statement.end + 1] in {"\n", "\r", "#"}
-    between = source.text[before.statement.end : failure.at]
-    return cut and not between.strip() and not WORD.match(source.text, failure.at)
+    between = source.text[before.at : failure.at]
+    vague = diagnostic.code in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} and diagnostic.fix is None
+    return (
+        cut
+        and vague
+        and before.at == before.statement.end
+        and not between.strip()
+        and failure.statement.start == failure.at
+    )
 
 
 def is_outermost(diagnostic: Diagnostic) -> bool:

@@ -77,7 +77,7 @@ def layout(source: Source) -> Layout:
     if reader.diagnostics:
         reader.text = without_odd(text)
     if not text.isascii():
-        reader.diagnostics.extend(odd_names(source))
+        reader.diagnostics.extend(odd_names(source, reader.text))
     reader.read()
     reader.troubled.extend(found.span.start for found in reader.diagnostics)
     flat = "".join(reader.pieces)
@@ -104,6 +104,7 @@ class _Reader:
     troubled: list[int] = field(default_factory=list[int])
     open: list[_Open] = field(default_factory=list[_Open])
     unclosed: int | None = None
+    unfinished: int | None = None
     given_up: bool = False
 
     def read(self) -> None:
@@ -172,7 +173,7 @@ class _Reader:
         if not mark.isalpha():
             return False
         word = _LAST_WORD.search(text[max(0, last - 10) : last + 1])
-        if word is None or word[0] not in _OPERATORS:
+        if word is None or word[0] not in _OPERATORS or text[last - len(word[0])] not in " \t\r()":
             return False
         line = text[max(text.rfind("\n", 0, last) + 1, last - _TAIL) : last + 1]
         if word[0] not in _CONNECTIVES:
@@ -263,10 +264,13 @@ class _Reader:
         line = text.rfind("\n", 0, start) + 1
         while self.open and self.open[-1].kind != "{" and self.open[-1].start >= line:
             self.pieces[self.open.pop().piece] = " "
-        end = start + len(text[start:end].rstrip())
-        self.report(
-            codes.UNFINISHED_STRING, "the string does not end on its line", Span(start, end), 'close it with `"`'
-        )
+        self.troubled.append(start)
+        # The end of a string that was meant to span two lines looks like another that does not end.
+        goes_on = line > 0 and line - 1 == self.unfinished
+        self.unfinished = None if goes_on else end
+        if not goes_on:
+            span = Span(start, start + len(text[start:end].rstrip()))
+            self.report(codes.UNFINISHED_STRING, "the string does not end on its line", span, 'close it with `"`')
 
     def too_deep(self, at: int) -> None:
         message = f"nested deeper than {MAX_NESTING}"

@@ -15,6 +15,7 @@ from policy_lang.syntax.tokens import Parts
 
 RISKS: Final = ("read", "low", "medium", "high")
 MAX_MONEY_PLACES: Final = 6
+"""Fractional digits of money."""
 
 
 class Statements(Conditions):

@@ -22,6 +22,8 @@ LAYOUT: Final = 1
 """Raised when the shape of `Tables` or what `build` derives from the grammar changes."""
 
 MAX_STORED_BYTES: Final = 4_000_000
+"""Bytes of stored tables that are read."""
+
 END: Final = "$END"
 
 

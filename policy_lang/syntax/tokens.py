@@ -12,8 +12,11 @@ from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.source import Source, Span
 
-MAX_NAME: Final = 200
-"""Characters of a name, a tool reference or an operand."""
+MAX_NAME: Final = 300
+"""Characters of a name."""
+
+MAX_REFERENCE: Final = 1_000
+"""Characters of a tool reference or an operand."""
 
 MAX_STRING: Final = 1_000_000
 """Characters of a string."""
@@ -22,6 +25,8 @@ MAX_DIGITS: Final = 100
 """Characters of a number."""
 
 MAX_DURATION_DIGITS: Final = 9
+"""Digits of a duration: thirty years in seconds."""
+
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 MAX_FINDINGS: Final = 200
@@ -88,12 +93,12 @@ class Tokens:
 
     def token_group(self, text: str, start: int, end: int) -> ast.GroupRef:
         span = Span(start, end)
-        return ast.GroupRef(self.bounded(text[1:], span), span)
+        return ast.GroupRef(self.bounded(text[1:], span, MAX_REFERENCE), span)
 
     def token_tool(self, text: str, start: int, end: int) -> ast.ToolRef:
         span = Span(start, end)
         if '"' not in text:
-            self.bounded(text, span)
+            self.bounded(text, span, MAX_REFERENCE)
             server, slash, name = text.partition("/")
             if slash:
                 return ast.ToolRef(ast.Pattern(server), ast.Pattern(name), span)
@@ -104,15 +109,15 @@ class Tokens:
     def _pattern(self, found: re.Match[str], span: Span) -> ast.Pattern:
         quoted = found[2]
         if quoted is None:
-            return ast.Pattern(self.bounded(found[3], span))
-        text = self.bounded(self.unquoted(quoted, span), span)
+            return ast.Pattern(self.bounded(found[3], span, MAX_REFERENCE))
+        text = self.bounded(self.unquoted(quoted, span), span, MAX_REFERENCE)
         if not text:
             self.report(codes.UNEXPECTED, "a name in quotes may not be empty", span)
         return ast.Pattern(text, True)
 
     def token_operand(self, text: str, start: int, end: int) -> ast.Operand:
         span = Span(start, end)
-        self.bounded(text, span)
+        self.bounded(text, span, MAX_REFERENCE)
         if '"' not in text:
             root, *path = text.split(".")
             return ast.Operand(root, tuple(path), span)  # type: ignore[arg-type]  # the terminal spells the roots
