@@ -22,6 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "engine")]
 
 import workload  # noqa: E402 - beside this file
 from peers import floor_hand  # noqa: E402
+
 from zcpolicy import Program, Resolver, Session, load_compiled  # noqa: E402
 from zcpolicy.program import pack  # noqa: E402
 

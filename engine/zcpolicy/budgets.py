@@ -6,7 +6,7 @@ In: a plan, judged arguments, the execution. Out: the deny of an exhausted limit
 from __future__ import annotations
 
 from zcpolicy.combine import Verdict
-from zcpolicy.exact import exact, number_of, number_text
+from zcpolicy.exact import exact, is_list, is_object, number_of, number_text
 from zcpolicy.operands import MISSING, dig
 from zcpolicy.program import head_of, tools_in
 from zcpolicy.stack import RuleRef
@@ -123,7 +123,7 @@ def pot_names(path: tuple[str, ...], arguments: dict[str, Any], rule: RuleRef | 
     value = dig(arguments, path)
     if value is MISSING:
         raise Unpayable(rule, "the argument that a limit keeps pots by is missing")
-    elements = value if isinstance(value, list) else [value]
+    elements = value if is_list(value) else [value]
     if None in elements:
         raise Unpayable(rule, "the argument that a limit keeps pots by is missing")
     return frozenset(map(_folded, elements))
@@ -137,9 +137,9 @@ def _folded(value: Any) -> str:
         return "s" + normalize("NFC", normalize("NFC", value).casefold())
     if isinstance(value, bool) or value is None:
         return f"b{value}"
-    if isinstance(value, list):
+    if is_list(value):
         return f"l[{','.join(map(repr, map(_folded, value)))}]"
-    if isinstance(value, dict):
+    if is_object(value):
         pairs = sorted((_folded(name), _folded(one)) for name, one in value.items())
         return f"o{pairs!r}"
     return "n" + number_text(exact(value) if isinstance(value, float) else value)
@@ -207,7 +207,7 @@ def _window_start(limit: Limit, now: float) -> float | None:
     """The time from which on charges count; None for windows that are not of the clock."""
     window = limit["window"]
     if window["kind"] == "rolling":
-        return now - float(window["seconds"])
+        return now - float(window.get("seconds", "0"))
     if window["kind"] == "calendar":
         return _calendar(limit, now)[0] - 1e-6  # a charge at midnight is of the new day
     return None
@@ -244,7 +244,7 @@ def _retry_after(pot: Pot, now: float) -> float | None:
     for charge in sorted(pot.spent, key=lambda one: one.at):
         left -= charge.amount
         if left <= limit:
-            return max(0.0, charge.at + float(window["seconds"]) - now)
+            return max(0.0, charge.at + float(window.get("seconds", "0")) - now)
     return None
 
 

@@ -6,18 +6,19 @@ Out: a fresh copy with the defaults written in, which is what runs; or `Malforme
 
 from __future__ import annotations
 
-from zcpolicy.exact import MAX_INTEGER, exact, number_of, plain
+from zcpolicy.exact import MAX_INTEGER, exact, is_list, is_object, number_of, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import Any, Final
+    from typing import Any, Final, TypeGuard
 
     from zcpolicy.shapes import Schema
 
 MAX_CALL_CHARACTERS: Final = 4_194_304
 """Characters of all strings of a call together, names included; and of its JSON text."""
 MAX_CALL_DEPTH: Final = 100
+"""Lists and objects of a call that may stand in each other."""
 MAX_CALL_VALUES: Final = 100_000
 """Values of a call: each scalar, list and object counts one."""
 
@@ -79,7 +80,7 @@ def judge(schema: Schema, arguments: object, supplies_defaults: bool = True) -> 
     """The arguments as they run: a fresh copy, with defaults where the host writes them. Raises Malformed."""
     if isinstance(arguments, (str, bytes)):
         arguments = read_json(arguments)
-    if not isinstance(arguments, dict):
+    if not is_object(arguments):
         raise Malformed("the arguments are not an object")
     judging = _Judging(supplies_defaults)
     judged: dict[str, Any] = judging.members(schema, arguments, "the call", 1)
@@ -159,19 +160,18 @@ class _Judging:
         raise Malformed(f"{place} is not null")
 
     def items(self, schema: Schema, value: object, place: str, depth: int) -> list[object]:
-        if type(value) is not list and type(value) is not tuple:
+        if not _is_row(value):
             raise Malformed(f"{place} is not a list")
         item = schema.get("item", _ANY)
         return [self.value(item, one, f"{place}[]" if depth < 4 else place, depth + 1) for one in value]
 
     def members(self, schema: Schema, value: object, place: str, depth: int) -> dict[str, object]:
-        if type(value) is not dict:
+        if not is_object(value):
             raise Malformed(f"{place} is not an object")
         fields = schema.get("fields", {})
-        given: dict[Any, object] = value
         copy: dict[str, object] = {}
         extra = schema.get("extra", "deny" if depth == 1 else "allow")
-        for name, one in given.items():
+        for name, one in value.items():
             known = fields.get(self.text(schema, name, "a name", depth))
             if known is None:
                 known = self._extra(extra, name, place)
@@ -183,7 +183,7 @@ class _Judging:
     def _extra(extra: object, name: str, place: str) -> Schema:
         if extra == "allow":
             return _ANY
-        if isinstance(extra, dict):
+        if is_object(extra):
             return extra  # type: ignore[return-value]  # the schema of further members
         raise Malformed(f"{place} has an argument `{spelt(name)}` that the tool does not name")
 
@@ -191,9 +191,12 @@ class _Judging:
         if self.supplies_defaults:
             for name, field in fields.items():
                 if "default" in field and name not in copy:
-                    copy[name] = self.value(field, plain(field["default"]), f"the default of `{spelt(name)}`", depth + 1)
+                    copy[name] = self.value(
+                        field, plain(field["default"]), f"the default of `{spelt(name)}`", depth + 1
+                    )
         for name in schema.get("required", ()):
-            if name not in copy and not (not self.supplies_defaults and "default" in fields.get(name, {})):
+            written_later = not self.supplies_defaults and name in fields and "default" in fields[name]
+            if name not in copy and not written_later:
                 raise Malformed(f"`{spelt(name)}` is missing")
 
     def anything(self, schema: Schema, value: object, place: str, depth: int) -> object:
@@ -201,9 +204,9 @@ class _Judging:
             return self.text(schema, value, place, depth)
         if value is True or value is False:
             return value
-        if type(value) is dict:
+        if is_object(value):
             return self.members(_OPEN, value, place, max(depth, 2))
-        if type(value) is list or type(value) is tuple:
+        if _is_row(value):
             return self.items(_ANY, value, place, depth)
         return self.number(schema, value, place, depth)
 
@@ -220,6 +223,11 @@ _FITS: Final = {
     "object": "members",
     "any": "anything",
 }
+
+
+def _is_row(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """A host may have tuples where JSON has lists."""
+    return type(value) is list or type(value) is tuple
 
 
 def _bounded(number: Any, place: str) -> object:
@@ -252,9 +260,9 @@ def same(left: object, right: object) -> bool:
         left = exact(left)
     if type(right) is float:
         right = exact(right)
-    if isinstance(left, list) and isinstance(right, list):
+    if is_list(left) and is_list(right):
         return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, dict) and isinstance(right, dict):
+    if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(same(one, right[name]) for name, one in left.items())
     return left == right
 
@@ -266,7 +274,9 @@ class _Misfit:
 MISFIT: Final = _Misfit()
 """What a quick fit answers where it does not know: the call has then to be judged whole."""
 QUICK_VALUES: Final = 1_000
+"""Values of one argument that is judged quickly; larger ones are judged the plain way."""
 QUICK_CHARACTERS: Final = 65_536
+"""Characters of one argument that is judged quickly."""
 
 
 def fits_quickly(schema: Schema) -> Any:

@@ -37,7 +37,9 @@ class Said:
 
     __slots__ = ("body", "effect", "reasons", "rules")
 
-    def __init__(self, body: BodyRef | None, effect: Answer, reasons: tuple[str, ...], rules: tuple[RuleRef, ...]) -> None:
+    def __init__(
+        self, body: BodyRef | None, effect: Answer, reasons: tuple[str, ...], rules: tuple[RuleRef, ...]
+    ) -> None:
         self.body = body
         self.effect: Answer = effect
         self.reasons = reasons

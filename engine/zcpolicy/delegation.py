@@ -28,8 +28,8 @@ def may_delegate(level: Level, child: str) -> dict[str, Any] | None:
 
 def depth_below(level: Level) -> int:
     """How many executions may stand below one: the least that a body says, 1 where none does."""
-    said = [int(body.data["delegate"]["depth"]) for body in level.bodies if "depth" in body.data.get("delegate", {})]
-    return min(said, default=1)
+    said = [body.data.get("delegate", {}).get("depth") for body in level.bodies]
+    return min((int(depth) for depth in said if depth is not None), default=1)
 
 
 def refusal(above: Stack, child: str) -> str | None:
@@ -50,7 +50,9 @@ def is_independent(above: Stack, child: str) -> bool:
     return all(one is not None and bool(one.get("independent")) for one in said)
 
 
-def stack_below(above: Stack, child: str, skills: tuple[str, ...], added: tuple[BodyRef, ...], free: bool) -> Stack | None:
+def stack_below(
+    above: Stack, child: str, skills: tuple[str, ...], added: tuple[BodyRef, ...], free: bool
+) -> Stack | None:
     """The child's stack. `free`: independent, so that only what reaches every child comes from above."""
     program, depth = above.program, above.own.depth + 1
     if not free:

@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import Any, Final
+    from typing import Any, Final, TypeGuard
 
     from zcpolicy.shapes import Value
 
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 MAX_NUMBER_DIGITS: Final = 1_000
 """Digits of one number, and how far its exponent may reach: beyond, a number is out of bounds."""
 MAX_INTEGER: Final = 10**MAX_NUMBER_DIGITS
+"""Whole numbers of a call stay below it."""
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return type(value) is dict
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is a list."""
+    return type(value) is list
 
 
 def exact(value: float) -> Decimal:
@@ -31,12 +42,12 @@ def exact(value: float) -> Decimal:
 
 def number_of(text: str) -> Number:
     """`"12"` is an int, everything else a Decimal. Raises ValueError for anything that is no bounded number."""
-    from decimal import Decimal, InvalidOperation
-
     if len(text) > MAX_NUMBER_DIGITS or not text.isascii():
         raise ValueError("a number is out of bounds")
     if text.lstrip("-").isdigit():
         return int(text)
+    from decimal import Decimal, InvalidOperation
+
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -51,8 +62,8 @@ def plain(value: Value) -> object:
     return _plain(value)
 
 
-def _plain(value: Any) -> object:
-    if isinstance(value, dict):
+def _plain(value: object) -> object:
+    if is_object(value):
         if "n" in value:
             return number_of(value["n"])
         if "list" in value:
@@ -81,9 +92,9 @@ def canonical(value: object) -> str:
 
 
 def _sorted(value: object) -> object:
-    if isinstance(value, dict):
+    if is_object(value):
         names: list[str] = sorted(value, key=lambda name: str(name).encode("utf-16-be", "surrogatepass"))
         return {name: _sorted(value[name]) for name in names}
-    if isinstance(value, list):
+    if is_list(value):
         return [_sorted(item) for item in value]
     return value

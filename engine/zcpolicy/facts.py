@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from zcpolicy.shapes import Answer, Limit, RiskClass
 
+    Platform = Literal["posix", "windows"]
     Drift = Literal["description", "schema", "launch"]
 
 ToolName = str | tuple[str, str]
@@ -69,7 +70,7 @@ class Session:
         *,
         cwd: str | None = None,
         interactive: bool = False,
-        platform: Literal["posix", "windows"] = "posix",
+        platform: Platform = "posix",
         env: Mapping[str, str] | None = None,
         server_cwd: Mapping[str, str] | None = None,
         supplies_defaults: bool = True,
@@ -93,7 +94,7 @@ class Session:
         _is(all(type(part) is str for part in (client, id, turn)), "`client`, `id` and `turn` are text")
         self.cwd = cwd
         self.interactive = interactive
-        self.platform = platform
+        self.platform: Platform = platform
         self.env = _texts(env, "env")
         self.server_cwd = _texts(server_cwd, "server_cwd")
         self.supplies_defaults = supplies_defaults
@@ -107,7 +108,7 @@ class Session:
         self.turn = turn
         self.above = above
         self.never = _names(never, "never")
-        self.drift = dict(drift or {})
+        self.drift: dict[ToolName, Drift] = dict(drift or {})
         self.ledger = ledger
         if above is not None:
             self.labels |= above.labels
@@ -191,10 +192,10 @@ def _tools(names: Iterable[ToolName], what: str) -> frozenset[ToolName]:
     _is(not isinstance(names, str), f"`{what}` is a list of tools")
     found: set[ToolName] = set()
     for name in names:
-        parts: tuple[object, ...] = (name,) if isinstance(name, str) else tuple(name)
-        _is(len(parts) in (1, 2) and all(isinstance(part, str) for part in parts), f"`{what}` holds what is no tool")
-        found.add(name if isinstance(name, str) else (str(parts[0]), str(parts[-1])))
-        _is(isinstance(name, str) or len(parts) == 2, f"`{what}` holds what is no tool")
+        parts: list[object] = [name] if isinstance(name, str) else [*name]
+        texts = [part for part in parts if type(part) is str]
+        _is(len(texts) == len(parts) == (1 if isinstance(name, str) else 2), f"`{what}` holds what is no tool")
+        found.add(name if isinstance(name, str) else (texts[0], texts[1]))
     return frozenset(found)
 
 

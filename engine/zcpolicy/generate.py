@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from zcpolicy.shapes import Schema
 
 MAX_FAST_FIELDS: Final = 32
+"""Arguments of a tool whose calls are judged by generated code."""
 MAX_FAST_CHARACTERS: Final = 65_536
 """Characters of one string that is judged inline: 32 of them stay within the bounds of a call."""
 MAX_FAST_NUMBER: Final = 2**53
 """Whole numbers below it are exact as floats, so that a float and they compare as their decimals do."""
 MAX_SHAPES: Final = 4_096
+"""Shapes of generated functions that are remembered."""
 
 _TEXT_KINDS: Final = ("string", "path", "url", "shell", "command")
 _shapes: dict[str, Any] = {}
@@ -268,7 +270,7 @@ def _simple(field: Schema) -> bool:
 def _default(field: Schema) -> object:
     """The judged default of a plain argument; MISFIT: leave calls without this argument to the plain way."""
     try:
-        return judge_value(field, plain(field["default"])) if _simple(field) else MISFIT
+        return judge_value(field, plain(field.get("default"))) if _simple(field) else MISFIT
     except Malformed:
         return MISFIT
 

@@ -33,7 +33,10 @@ def unmet(require: Require, arguments: dict[str, Any], run: ResolvedAgentExecuti
     within = float(require["within"]) if "within" in require else None
     oldest = run.resolver.now(run.session) - within if within is not None else None
     return not any(
-        entry.ok and entry.tool in names and (oldest is None or entry.at >= oldest) and _alike(require, entry, arguments)
+        entry.ok
+        and entry.tool in names
+        and (oldest is None or entry.at >= oldest)
+        and _alike(require, entry, arguments)
         for entry in entries
     )
 

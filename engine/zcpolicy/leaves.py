@@ -6,7 +6,7 @@ compiled file may be damaged) make the test UNKNOWN.
 
 from __future__ import annotations
 
-from zcpolicy.exact import plain
+from zcpolicy.exact import is_list, plain
 from zcpolicy.operands import MISSING, RISKS, Operand, operand
 
 TYPE_CHECKING = False
@@ -114,11 +114,13 @@ def _quantified(leaf: Leaf, each: str, ask: Ask, left: Operand, site: Site) -> C
 
         def over_list(call: Call) -> Truth:
             values = read(call)
-            return fold(values, ask, call) if type(values) is list else None
+            return fold(values, ask, call) if is_list(values) else None
 
         return over_list
     stands_for_granting = leaf["grants"] != bool(leaf.get("negate"))
-    limits = _every_limits(kind, stands_for_granting, site) if each == "every" else _some_limits(site, stands_for_granting)
+    limits = (
+        _every_limits(kind, stands_for_granting, site) if each == "every" else _some_limits(site, stands_for_granting)
+    )
 
     def over_mentioned(call: Call) -> Truth:
         return limits(fold(read(call), ask, call), call)
@@ -297,11 +299,13 @@ def _member(kind: str, grants: bool, other: Operand) -> Ask:
 
     def ask(value: Any, call: Call) -> Truth:
         values = read(call)
-        if type(values) is not list or (typed and kind != item):
+        if not is_list(values) or (typed and kind != item):
             return None
         if typed:
             texts = [one for one in values if type(one) is str]
-            return _any([None] * (len(values) - len(texts)) + [_same(kind, (one,), grants)(value, call) for one in texts])
+            return _any(
+                [None] * (len(values) - len(texts)) + [_same(kind, (one,), grants)(value, call) for one in texts]
+            )
         from zcpolicy.predicates.scalar import is_in
 
         return is_in(value, values)
@@ -324,7 +328,8 @@ def _url_text(value: Any) -> object:
     """A URL's text, None where a part of it is not known."""
     if type(value) is str:
         return value
-    return None if None in value.parts else "".join(value.parts)
+    parts: Any = value.parts
+    return None if None in parts else "".join(parts)
 
 
 def _under(items: tuple[Any, ...], kind: str, grants: bool) -> Ask:
@@ -367,7 +372,7 @@ def _contains(items: tuple[Any, ...], kind: str, grants: bool) -> Ask:
     test = contains(items)
     if kind not in (*TEXTS, "any", "list"):
         return _unknown
-    return lambda value, call: test(value) if type(value) is str or type(value) is list else None
+    return lambda value, call: test(value) if type(value) is str or is_list(value) else None
 
 
 def _in_domain(items: tuple[Any, ...], kind: str, grants: bool) -> Ask:

@@ -5,6 +5,8 @@ In: the tool's schema and judged arguments. Out: `Found`. Shell text is read by 
 
 from __future__ import annotations
 
+from zcpolicy.exact import is_list, is_object
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
@@ -91,10 +93,10 @@ class _Search:
     def anything(self, value: Any) -> None:
         if type(value) is str:
             self.unreviewed(_ANY, value)
-        elif type(value) is list:
+        elif is_list(value):
             for one in value:
                 self.anything(one)
-        elif type(value) is dict:
+        elif is_object(value):
             for name, one in value.items():
                 self.unreviewed(_ANY, name)
                 self.anything(one)
@@ -213,7 +215,7 @@ def kinds_below(schema: Schema) -> tuple[bool, bool]:
     if kind == "object":
         extra = schema.get("extra", "allow")
         below = [kinds_below(field) for field in schema.get("fields", {}).values()]
-        below.append((extra == "allow",) * 2 if isinstance(extra, str) else kinds_below(extra))
+        below.append((extra == "allow", extra == "allow") if isinstance(extra, str) else kinds_below(extra))
         return any(paths for paths, _ in below), any(urls for _, urls in below)
     return kind == "path", kind == "url"
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 MAX_NAME_CHARACTERS: Final = 1_000
+"""Characters of a tool or server name; a longer one is not canonical."""
 
 _DRAWN_AS: Final = {
     "a": "аαᴀɑ", "b": "вβƅь", "c": "сϲᴄ", "d": "ԁ", "e": "еεᴇҽ", "f": "ƒ", "g": "ԍɡɢ", "h": "һнʜհ", "i": "іιıɩɪ",
@@ -36,7 +37,9 @@ def is_canonical(name: str, known: Iterable[str]) -> bool:
     return name in known or skeleton(name) not in {skeleton(one) for one in known}
 
 
-_INVISIBLE: Final = frozenset("\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u2800" + "".join(map(chr, range(0xFE00, 0xFE10))))
+_INVISIBLE: Final = frozenset(
+    "\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u2800" + "".join(map(chr, range(0xFE00, 0xFE10)))
+)
 
 
 def skeleton(name: str) -> str:

@@ -5,6 +5,8 @@ In: an execution's bodies and its session. Out: nothing, or a ResolveError that 
 
 from __future__ import annotations
 
+from zcpolicy.exact import is_object
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,9 @@ def refuse_unmet(stack: Stack, session: Session) -> None:
             missing = sorted(session.never & set(_facts(rule.get("if"))))
             if missing:
                 place = RuleRef(body, "rules", index).place or ["?", "?", f"a rule of {body.kind} {body.name}"]
-                raise ResolveError(f"`{place[2]}` ({place[0]}:{place[1]}) needs `{missing[0]}`, which this host never supplies")
+                raise ResolveError(
+                    f"`{place[2]}` ({place[0]}:{place[1]}) needs `{missing[0]}`, which this host never supplies"
+                )
 
 
 def _facts(condition: Any) -> Iterator[str]:
@@ -38,6 +42,7 @@ def _facts(condition: Any) -> Iterator[str]:
         yield from _facts(condition["not"])
     if "test" in condition:
         right = condition["right"]
-        for operand in (condition["left"], right["operand"] if isinstance(right, dict) else []):
+        operands: list[list[str]] = [condition["left"], right["operand"] if is_object(right) else []]
+        for operand in operands:
             if len(operand) > 1 and operand[0] == "session":
                 yield operand[1]

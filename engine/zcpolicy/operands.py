@@ -6,6 +6,7 @@ In: an operand and the site that it stands at (tool, schema, agent). Out: an `Op
 from __future__ import annotations
 
 from zcpolicy.call import Malformed, judge_value
+from zcpolicy.exact import is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,9 +75,7 @@ class Site:
 
     __slots__ = ("agent", "context", "depth", "grants", "tool")
 
-    def __init__(
-        self, tool: Tool, agent: str, depth: int, context: Mapping[str, Schema], grants: bool
-    ) -> None:
+    def __init__(self, tool: Tool, agent: str, depth: int, context: Mapping[str, Schema], grants: bool) -> None:
         self.tool = tool
         self.agent = agent
         self.depth = depth
@@ -198,7 +197,7 @@ _OPEN: Final[Schema] = {"kind": "any", "unreviewed": True}
 def dig(value: Any, path: tuple[str, ...]) -> Any:
     """The value at a path of names, MISSING where there is none or it is null."""
     for name in path:
-        if type(value) is not dict:
+        if not is_object(value):
             return MISSING
         value = value.get(name)
         if value is None:
@@ -209,7 +208,14 @@ def dig(value: Any, path: tuple[str, ...]) -> Any:
 def _argument(path: tuple[str, ...], site: Site) -> Operand:
     schema, rest = locate(site.tool["schema"], path)
     if schema is None:
-        return Operand("any", lambda call: dig(call.arguments, path), looks=bool(rest), declared=False, item="any", constant=not rest)
+        return Operand(
+            "any",
+            lambda call: dig(call.arguments, path),
+            looks=bool(rest),
+            declared=False,
+            item="any",
+            constant=not rest,
+        )
     if schema["kind"] == "url" and rest:
         return _url_part(path[:-1], rest[0])
     kind = schema["kind"]

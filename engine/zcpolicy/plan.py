@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 MAX_VERDICTS: Final = 4_096
 """Outcomes that one plan remembers."""
 
+_SURELY: Final[frozenset[bool | None]] = frozenset((True,))
 GRANTING: Final = ("allow", "auto_approve")
 _DRIFT: Final[dict[str, Answer]] = {"description": "ask", "schema": "deny", "launch": "deny"}
 
@@ -224,7 +225,9 @@ class Plan:
             bits |= PROTECTED if hit else MAYBE_PROTECTED if hit is None else 0
         return bits
 
-    def settled(self, verdict: Verdict, judged: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]) -> Decision:
+    def settled(
+        self, verdict: Verdict, judged: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]
+    ) -> Decision:
         """The decision, after a look at the limits that the call would count in."""
         if self.limits and verdict.effect != "deny":
             from zcpolicy.budgets import exhausted
@@ -251,11 +254,10 @@ class Plan:
                 bits |= question.must if True in truths else 0
                 continue
             bits |= question.may if False not in truths else 0
-            bits |= question.must if truths == {True} else 0
+            bits |= question.must if truths == _SURELY else 0
         return conclude(self.bodies, bits).effect != "deny"
 
 
 def base_bits(session: Session) -> int:
     """The bits that a call begins with."""
     return ALWAYS | INTERACTIVE if session.interactive else ALWAYS
-

@@ -8,7 +8,7 @@ when it is first asked for.
 
 from __future__ import annotations
 
-from zcpolicy.exact import canonical
+from zcpolicy.exact import canonical, is_object
 from zcpolicy.sealed import Sealed, put
 
 TYPE_CHECKING = False
@@ -69,7 +69,9 @@ FORMAT: Final = "1"
 SEMANTICS: Final = "1"
 """The edition of the language whose meaning this engine has."""
 MAX_COMPILED_BYTES: Final = 512 * 1024 * 1024
+"""Bytes of a compiled file."""
 MAX_TOOLS: Final = 1_000_000
+"""Tools of one program."""
 
 _AGENTS: Final = b'{"agents":{\n'
 _PROGRAM: Final = b',\n"program":'
@@ -163,7 +165,8 @@ class Program(Sealed):
     def tools(self) -> tuple[str | tuple[str, str], ...]:
         """The names of all tools of the catalogue: `name` of the host, `(server, name)` of a server."""
         return tuple(
-            tool["name"] if tool["server"] is None else (tool["server"], tool["name"]) for tool in head_of(self)["tools"]
+            tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
+            for tool in head_of(self)["tools"]
         )
 
     def __repr__(self) -> str:
@@ -206,9 +209,7 @@ def origins_of(program: Program, kind: str, name: str) -> BodyOrigins:
             found = head["ceiling"] if kind == "ceiling" else head["skills"].get(name, {})
     except (CompiledError, KeyError, AttributeError, TypeError):
         found = {}
-    if not isinstance(found, dict):
-        return {}
-    places: BodyOrigins = found  # type: ignore[assignment]  # read element by element, see `BodyRef.places`
+    places: BodyOrigins = found if is_object(found) else {}  # type: ignore[assignment]  # read one by one, see `places`
     return places
 
 
@@ -244,7 +245,7 @@ def _opening(text: bytes) -> str:
 
 def _accepted(fields: Any) -> str:
     """The digest that the file names. Raises CompiledError for another format."""
-    form = fields.get("format") if isinstance(fields, dict) else None
+    form = fields.get("format") if is_object(fields) else None
     if not isinstance(form, str) or not isinstance(fields.get("digest"), str):
         raise CompiledError("this is not a compiled policy")
     if form != FORMAT:
@@ -258,7 +259,7 @@ def _load_any(data: bytes) -> Program:
     digest = _accepted(fields)
     program, origins = fields.get("program"), fields.get("origins")
     for part in (program, origins):
-        if not isinstance(part, dict) or not isinstance(part.get("agents"), dict):
+        if not is_object(part) or not is_object(part.get("agents")):
             raise CompiledError("this is not a compiled policy")
     return _verified(Program.build(program, origins), digest)
 

@@ -18,7 +18,7 @@ from zcpolicy.stack import Level, Stack, level_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Final, Never, Self
+    from typing import Any, Final, Never, Self, TypeGuard
 
     from zcpolicy.facts import ToolName
     from zcpolicy.ledgers.memory import MemoryLedger
@@ -171,7 +171,13 @@ class Resolver(Sealed):
 
             data = head_of(self.program)["tools"][known]
             protects = self._protected is not None and sources(data["schema"])[0]
-            return Plan(stack, known, data, protects or (self._protected is not None and _has_url(data)), session.drift.get(tool))
+            return Plan(
+                stack,
+                known,
+                data,
+                protects or (self._protected is not None and _has_url(data)),
+                session.drift.get(tool),
+            )
         verdict = Verdict("deny", self._why_unknown(tool, known=False))
         verdict.tool = tool
         return verdict
@@ -260,10 +266,9 @@ def _has_url(tool: Any) -> bool:
     return sources(tool["schema"])[1]
 
 
-def _is_name(tool: Any) -> bool:
-    if type(tool) is tuple:
-        return len(tool) == 2 and type(tool[0]) is str and type(tool[1]) is str
-    return type(tool) is str
+def _is_name(tool: Any) -> TypeGuard[ToolName]:
+    parts = tool
+    return type(tool) is str or (type(tool) is tuple and [*map(type, parts)] == [str, str])
 
 
 def _known_skills(program: Program, skills: tuple[str, ...]) -> None:

@@ -37,7 +37,9 @@ class Schema(TypedDict):
     `default` stands on fields only.
     """
 
-    kind: Literal["string", "path", "url", "shell", "command", "integer", "number", "boolean", "list", "object", "any", "null"]
+    kind: Literal[
+        "string", "path", "url", "shell", "command", "integer", "number", "boolean", "list", "object", "any", "null"
+    ]
     unreviewed: NotRequired[bool]
     nullable: NotRequired[bool]
     enum: NotRequired[list[Value]]

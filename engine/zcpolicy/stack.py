@@ -5,6 +5,7 @@ In: a program, an agent, what the host takes away, the execution above. Out: a `
 
 from __future__ import annotations
 
+from zcpolicy.exact import is_list, is_object
 from zcpolicy.program import CompiledError, agent_of, head_of, origins_of
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from zcpolicy.shapes import Agent, Body, Place
 
 MAX_NARROWING_CHAIN: Final = 1_000
+"""Agents that narrow each other in one line."""
 
 
 class BodyRef:
@@ -51,7 +53,7 @@ class BodyRef:
 
 
 def _is_place(place: Any) -> bool:
-    return isinstance(place, list) and len(place) == 3 and all(isinstance(part, str) for part in place)
+    return is_list(place) and len(place) == 3 and all(isinstance(part, str) for part in place)
 
 
 class RuleRef:
@@ -74,7 +76,7 @@ class RuleRef:
     def because(self) -> str | None:
         """The reason that the policy gives."""
         data = self.data
-        found = data.get("because") if isinstance(data, dict) else None
+        found = data.get("because") if is_object(data) else None
         return found if isinstance(found, str) else None
 
     @property
@@ -101,7 +103,9 @@ class Level:
 
     __slots__ = ("agent", "bodies", "chain", "depth", "skills")
 
-    def __init__(self, agent: str, bodies: tuple[BodyRef, ...], chain: tuple[str, ...], depth: int, skills: tuple[str, ...]) -> None:
+    def __init__(
+        self, agent: str, bodies: tuple[BodyRef, ...], chain: tuple[str, ...], depth: int, skills: tuple[str, ...]
+    ) -> None:
         self.agent = agent
         self.bodies = bodies
         self.chain = chain
@@ -157,7 +161,9 @@ def chain_of(program: Program, name: str) -> list[Agent] | None:
     return found
 
 
-def level_of(program: Program, name: str, depth: int, skills: tuple[str, ...], added: tuple[BodyRef, ...]) -> Level | None:
+def level_of(
+    program: Program, name: str, depth: int, skills: tuple[str, ...], added: tuple[BodyRef, ...]
+) -> Level | None:
     """The level of an agent at work with active skills and added bodies (the host's narrowing)."""
     chain = chain_of(program, name)
     if chain is None:

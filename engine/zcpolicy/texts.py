@@ -5,7 +5,7 @@ In: a `Decision`. Out: text. What came from a call is escaped; the model's text 
 
 from __future__ import annotations
 
-from zcpolicy.exact import exact, number_text
+from zcpolicy.exact import exact, is_list, is_object, number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def for_person(decision: Decision) -> str:
         f"{escaped(name)}: {_shown(value, whole=name in read)}" for name, value in decision.arguments.items()
     )
     lines = [f"{head} {spelled(decision.tool)}({shown}) for agent {escaped(decision.agent)}{mark}"]
-    lines += [f"because: {escaped(reason)}" for reason in dict.fromkeys(rule.because for rule in decision.rules) if reason]
+    lines += [
+        f"because: {escaped(reason)}" for reason in dict.fromkeys(rule.because for rule in decision.rules) if reason
+    ]
     if decision.effect != "allow":
         lines.append(f"reason: {decision.reason}" + (f" ({escaped(decision.note)})" if decision.note else ""))
     return "\n".join(lines)
@@ -107,7 +109,7 @@ def _read_by_rules(decision: Decision) -> set[str]:
     found: set[str] = set()
     for rule in decision.rules:
         data = rule.data
-        condition = data.get("if") if isinstance(data, dict) else None
+        condition = data.get("if") if is_object(data) else None
         _collect(condition, found)
     return set(decision.arguments) if "" in found else found
 
@@ -130,9 +132,13 @@ def json_text(value: Any) -> str:
     """JSON text; exact numbers as numbers, not as text."""
     from json import dumps
 
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{dumps(str(name), ensure_ascii=False)}: {json_text(one)}" for name, one in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
+    if is_object(value):
+        return (
+            "{"
+            + ", ".join(f"{dumps(str(name), ensure_ascii=False)}: {json_text(one)}" for name, one in value.items())
+            + "}"
+        )
+    if is_list(value):
         return "[" + ", ".join(map(json_text, value)) + "]"
     if value is None or isinstance(value, (bool, str)):
         return dumps(value, ensure_ascii=False)

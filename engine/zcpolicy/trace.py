@@ -6,6 +6,7 @@ In: a verdict and its call. Out: JSON values, the execution's own bodies first.
 from __future__ import annotations
 
 from zcpolicy.condition import AllOf, Not, compile_condition, truth_of
+from zcpolicy.exact import is_list
 from zcpolicy.leaves import Test
 from zcpolicy.operands import MISSING, Call
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from zcpolicy.resolver import ResolvedAgentExecution
 
 MAX_VALUE_CHARACTERS: Final = 1_000
+"""Characters of one value that a trace shows."""
 MAX_ITEMS: Final = 100
+"""Elements of one list that a trace shows."""
 
 _TRUTH: Final = {True: "true", False: "false", None: "unknown"}
 
@@ -79,7 +82,7 @@ def _value(value: Any) -> Any:
         return None
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…"
-    if isinstance(value, list):
+    if is_list(value):
         return [_value(one) for one in value[:MAX_ITEMS]]
     parts = getattr(value, "parts", None)
     if parts is not None:

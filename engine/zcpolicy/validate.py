@@ -5,6 +5,7 @@ In: parsed JSON. Out: nothing, or a `CompiledError`: a digest identifies, it doe
 
 from __future__ import annotations
 
+from zcpolicy.exact import is_list, is_object, number_of
 from zcpolicy.program import MAX_TOOLS, SEMANTICS, CompiledError
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ _ANSWERS: Final = ("allow", "ask", "deny")
 
 def check_head(head: Any) -> None:
     """Everything but the agents. Raises CompiledError."""
-    if isinstance(head, dict) and isinstance(head.get("semantics"), str) and head["semantics"] != SEMANTICS:
+    if is_object(head) and isinstance(head.get("semantics"), str) and head["semantics"] != SEMANTICS:
         raise CompiledError(f"semantics `{head['semantics'][:20]}`, and this engine has `{SEMANTICS}`")
     if not _HEAD(head, 0) or len(head["tools"]) > MAX_TOOLS:
         raise CompiledError("this is not a compiled policy: a part has not the shape that it must have")
@@ -44,8 +45,6 @@ def _flag(value: Any, depth: int) -> bool:
 
 
 def _number(value: Any, depth: int) -> bool:
-    from zcpolicy.exact import number_of
-
     try:
         return type(value) is str and number_of(value) >= 0
     except ValueError:
@@ -57,12 +56,12 @@ def _one_of(*choices: str) -> Check:
 
 
 def _list(item: Check) -> Check:
-    return lambda value, depth: type(value) is list and depth < MAX_DEPTH and all(item(one, depth + 1) for one in value)
+    return lambda value, depth: is_list(value) and depth < MAX_DEPTH and all(item(one, depth + 1) for one in value)
 
 
 def _map(item: Check) -> Check:
     return lambda value, depth: (
-        type(value) is dict and depth < MAX_DEPTH and all(item(one, depth + 1) for one in value.values())
+        is_object(value) and depth < MAX_DEPTH and all(item(one, depth + 1) for one in value.values())
     )
 
 
@@ -74,7 +73,7 @@ def _object(needed: dict[str, Check], optional: dict[str, Check] | None = None) 
     known = {**needed, **(optional or {})}
 
     def check(value: Any, depth: int) -> bool:
-        if type(value) is not dict or depth >= MAX_DEPTH or not needed.keys() <= value.keys() <= known.keys():
+        if not is_object(value) or depth >= MAX_DEPTH or not needed.keys() <= value.keys() <= known.keys():
             return False
         return all(known[name](part, depth + 1) for name, part in value.items())
 
@@ -92,7 +91,7 @@ def _schema(value: Any, depth: int) -> bool:
 
 
 def _condition(value: Any, depth: int) -> bool:
-    return type(value) is dict and any(check(value, depth) for check in _CONDITIONS)
+    return is_object(value) and any(check(value, depth) for check in _CONDITIONS)
 
 
 def _signed(value: Any, depth: int) -> bool:
@@ -149,9 +148,7 @@ _WINDOW: Final = _object(
 LIMIT: Final = _object(
     {
         "amount": _number,
-        "unit": _one_of(
-            "calls", "concurrent calls", "iterations", "delegations", "tokens", "money", "time", "sum"
-        ),
+        "unit": _one_of("calls", "concurrent calls", "iterations", "delegations", "tokens", "money", "time", "sum"),
         "window": _WINDOW,
         "pot": _text,
     },

@@ -7,7 +7,7 @@ from zcpolicy import Program, ResolvedAgentExecution, Resolver, Session
 STRING = {"kind": "string"}
 
 
-def schema(*required: str, extra: Any = "deny", **fields: Any) -> dict[str, Any]:
+def schema(*required: str, extra: Any = "deny", **fields: Any) -> Any:
     """An object schema; a field is a kind or a whole schema."""
     return {
         "kind": "object",

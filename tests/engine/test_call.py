@@ -54,7 +54,11 @@ MISFITS: dict[str, tuple[Any, Any, str]] = {
     "a string for a list": ({"kind": "list"}, "a", "`x` is not a list"),
     "an item that does not fit": ({"kind": "list", "item": STRING}, ["a", 1], "`x`[] is not a string"),
     "a list for an object": ({"kind": "object"}, [], "`x` is not an object"),
-    "a member that is not named": (schema(a="integer"), {"b": 1}, "`x` has an argument `b` that the tool does not name"),
+    "a member that is not named": (
+        schema(a="integer"),
+        {"b": 1},
+        "`x` has an argument `b` that the tool does not name",
+    ),
     "a member that is missing": (schema("a", a="integer"), {}, "`a` is missing"),
     "none of the values": ({"kind": "string", "enum": ["a"]}, "A", "`x` is none of the values that the tool takes"),
     "true is not one": ({"kind": "any", "enum": [{"n": "1"}]}, True, "`x` is none of the values that the tool takes"),
@@ -120,7 +124,10 @@ def test_bounds_are_where_they_are_said_to_be() -> None:
 def test_a_list_that_holds_itself_is_too_deep() -> None:
     ring: list[Any] = []
     ring.append(ring)
-    assert run([tool("t", schema(x=ANY))], rule("allow", "0")).decide("t", {"x": ring}).note == "the arguments nest too deep"
+    assert (
+        run([tool("t", schema(x=ANY))], rule("allow", "0")).decide("t", {"x": ring}).note
+        == "the arguments nest too deep"
+    )
 
 
 def test_what_runs_is_a_copy() -> None:
@@ -143,7 +150,9 @@ def test_a_whole_number_runs_as_one() -> None:
     assert decision.wire() == '{"x": 1}'
 
 
-DEFAULT = tool("t", schema(x={"kind": "string", "default": "d"}, y=schema(z={"kind": "integer", "default": {"n": "1"}})))
+DEFAULT = tool(
+    "t", schema(x={"kind": "string", "default": "d"}, y=schema(z={"kind": "integer", "default": {"n": "1"}}))
+)
 
 
 def test_defaults_are_written_into_the_call_at_any_depth() -> None:
@@ -156,7 +165,9 @@ def test_defaults_are_written_into_the_call_at_any_depth() -> None:
 def test_a_host_that_cannot_rewrite_calls_leaves_defaults_unknown() -> None:
     session = Session(interactive=True, supplies_defaults=False)
     granting = run([DEFAULT], rule("allow", "0", leaf("args.x", "==", "d")), session=session)
-    withholding = run([DEFAULT], rule("allow", "0"), rule("deny", "0", leaf("args.x", "==", "e", grants=False)), session=session)
+    withholding = run(
+        [DEFAULT], rule("allow", "0"), rule("deny", "0", leaf("args.x", "==", "e", grants=False)), session=session
+    )
     assert granting.decide("t", {}).reason == "not-granted"
     assert withholding.decide("t", {}).reason == "denied"
     assert granting.decide("t", {"x": "d"}).arguments == {"x": "d"}
@@ -178,7 +189,9 @@ def test_null_is_not_the_default() -> None:
 
 
 def test_arguments_beyond_those_named() -> None:
-    execution = run([tool("t", schema(x=STRING, extra="allow"))], rule("allow", "0"), rule("deny", "0", leaf("args.zz", "==", "a")))
+    execution = run(
+        [tool("t", schema(x=STRING, extra="allow"))], rule("allow", "0"), rule("deny", "0", leaf("args.zz", "==", "a"))
+    )
     assert execution.decide("t", {"zz": "a"}).reason == "denied"
     assert execution.decide("t", {"zz": "b"}).arguments == {"zz": "b"}
     assert execution.decide("t", {}).reason == "allowed"

@@ -168,13 +168,16 @@ def test_drift(case: str) -> None:
 
 def test_names_that_are_no_tools() -> None:
     execution = run([MAIL, GET], ALLOW)
-    said = {name: execution.decide(name, {}).reason for name in ("Mail", "mail ", "mail\n", "m\u0430il", "mai\u0301l", "\u043f", "", "gh/get")}
+    said = {
+        name: execution.decide(name, {}).reason
+        for name in ("Mail", "mail ", "mail\n", "m\u0430il", "mai\u0301l", "\u043f", "", "gh/get")
+    }
     assert said == {
         "Mail": "unknown-tool", "mail ": "not-canonical", "mail\n": "not-canonical", "m\u0430il": "not-canonical",
         "mai\u0301l": "not-canonical", "\u043f": "unknown-tool", "": "not-canonical", "gh/get": "unknown-tool",
     }  # fmt: skip
-    odd: Any
-    for odd in (None, 7, [], ("gh",), ("gh", "get", "x"), ("gh", 7), {"a": 1}, b"mail"):
+    odd_names: list[Any] = [None, 7, [], ("gh",), ("gh", "get", "x"), ("gh", 7), {"a": 1}, b"mail"]
+    for odd in odd_names:
         assert execution.decide(odd, {}).reason == "unknown-tool"
     assert execution.decide(("gh", "g\u0435t"), {}).reason == "not-canonical"
 
@@ -229,11 +232,21 @@ def test_tools_that_may_be_shown(case: str) -> None:
 
 
 def test_protected_files() -> None:
-    tools = [tool("put", schema("path", path="path")), tool("see", schema("path", path="path"), risk="read"), tool("sh", schema("command", command="command"))]
+    tools = [
+        tool("put", schema("path", path="path")),
+        tool("see", schema("path", path="path"), risk="read"),
+        tool("sh", schema("command", command="command")),
+    ]
     resolver = Resolver(program(tools, body("a", rule("allow", "0-2"))), protected=["/etc/p.zcpolicy"])
     execution = resolver.resolve("a", session=Session(interactive=True, cwd="/etc"))
-    said = [execution.decide("put", {"path": path}).reason for path in ("/etc/p.zcpolicy", "p.zcpolicy", "/etc/x/../P.zcpolicy", "/etc/q")]
+    said = [
+        execution.decide("put", {"path": path}).reason
+        for path in ("/etc/p.zcpolicy", "p.zcpolicy", "/etc/x/../P.zcpolicy", "/etc/q")
+    ]
     assert said == ["protected", "protected", "asked", "allowed"]  # another case may be the same file
     assert execution.decide("see", {"path": "/etc/p.zcpolicy"}).reason == "allowed"
     assert execution.decide("sh", {"command": "anything"}).reason == "asked"
-    assert Resolver(resolver.program, protected=["/etc/p"]).resolve("a").decide("sh", {"command": "x"}).reason == "no-approver"
+    assert (
+        Resolver(resolver.program, protected=["/etc/p"]).resolve("a").decide("sh", {"command": "x"}).reason
+        == "no-approver"
+    )

@@ -15,13 +15,28 @@ ALL_KINDS = schema(
     l={"kind": "list", "item": STRING}, ps={"kind": "list", "item": {"kind": "path"}}, us={"kind": "list", "item": {"kind": "url"}},
     inner=schema(x=STRING), q={"kind": "string", "unreviewed": True},
 )  # fmt: skip
-CONTEXT: Any = {"role": STRING, "level": {"kind": "integer"}, "home": {"kind": "path"}, "team": {"kind": "list", "item": STRING}}
+CONTEXT: Any = {
+    "role": STRING,
+    "level": {"kind": "integer"},
+    "home": {"kind": "path"},
+    "team": {"kind": "list", "item": STRING},
+}
 
 
-def truth(condition: Any, arguments: Any, *, grants: bool = False, session: Session | None = None, what: Any = None, depth: int = 0) -> Any:
+def truth(
+    condition: Any,
+    arguments: Any,
+    *,
+    grants: bool = False,
+    session: Session | None = None,
+    what: Any = None,
+    depth: int = 0,
+) -> Any:
     """The truth of a condition in an allow rule (`grants`), or in one that withholds."""
     one: Any = what or tool("srv/t", ALL_KINDS, risk="low", hints={"read_only": True})
-    facts = session or Session(cwd="/w", context={"role": "dev", "level": 3, "home": "/h", "team": ["x"]}, server_cwd={"srv": "/srv"})
+    facts = session or Session(
+        cwd="/w", context={"role": "dev", "level": 3, "home": "/h", "team": ["x"]}, server_cwd={"srv": "/srv"}
+    )
     node = compile_condition(condition, Site(one, "a", depth, CONTEXT, grants))
     return truth_of(node, Call(arguments, facts, facts.labels, one))
 
@@ -207,7 +222,12 @@ def test_what_a_call_mentions(what: str) -> None:
 def test_a_default_that_the_tool_writes_itself_may_be_any_path() -> None:
     arguments = schema(p={"kind": "path", "default": "/w/a"})
     session = Session(interactive=True, supplies_defaults=False)
-    assert run([tool("t", arguments)], rule("allow", "0"), rule("deny", "0", SECRET), session=session).decide("t", {}).reason == "denied"
+    assert (
+        run([tool("t", arguments)], rule("allow", "0"), rule("deny", "0", SECRET), session=session)
+        .decide("t", {})
+        .reason
+        == "denied"
+    )
 
 
 def test_a_policy_that_needs_what_a_host_never_supplies() -> None:

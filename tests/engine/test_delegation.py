@@ -12,7 +12,10 @@ BOTH, READ = rule("allow", "0-1"), rule("allow", "0")
 
 
 def to(*bounded: str, free: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    return {"to": {**{name: {} for name in bounded}, **{name: {"independent": True, "because": "x"} for name in free}}, **more}
+    return {
+        "to": {**{name: {} for name in bounded}, **{name: {"independent": True, "because": "x"} for name in free}},
+        **more,
+    }
 
 
 def line(resolver: Resolver, *names: str, narrowing: Narrowing | None = None) -> ResolvedAgentExecution:
@@ -45,7 +48,9 @@ def test_each_execution_is_taken_whole() -> None:
 
 def test_an_independent_child_is_free_of_its_delegators_bodies_only() -> None:
     ceiling = body("ceiling", rule("deny", "0", {"marked": "l"}), kind="ceiling")
-    resolver = Resolver(program(TOOLS, body("a", READ, delegate=to(free=("b",))), body("b", BOTH), ceiling=ceiling, labels=["l"]))
+    resolver = Resolver(
+        program(TOOLS, body("a", READ, delegate=to(free=("b",))), body("b", BOTH), ceiling=ceiling, labels=["l"])
+    )
     assert may(line(resolver, "a", "b")) == ["read", "write"]
     assert may(line(resolver, "a", "b", narrowing=Narrowing(only=["read"]))) == ["read"]
     above = resolver.resolve("a", session=Session(labels=["l"]))
@@ -98,7 +103,10 @@ def test_deeper_where_it_is_said() -> None:
     assert (may(child), child.depth, child.agent) == (["read"], 2, "c")
 
 
-@pytest.mark.parametrize(("said_above", "allowed"), [(to("b", "c", depth="2"), ["read"]), (to("b", free=("c",), depth="2"), ["read", "write"])])
+@pytest.mark.parametrize(
+    ("said_above", "allowed"),
+    [(to("b", "c", depth="2"), ["read"]), (to("b", free=("c",), depth="2"), ["read", "write"])],
+)
 def test_independently_only_if_every_delegator_says_so(said_above: Any, allowed: list[str]) -> None:
     bodies = [body("a", READ, delegate=said_above), body("b", READ, delegate=to(free=("c",))), body("c", BOTH)]
     assert may(line(Resolver(program(TOOLS, *bodies)), "a", "b", "c")) == allowed
@@ -138,8 +146,8 @@ def test_skills() -> None:
 
 def test_agents_that_are_not_there() -> None:
     resolver = Resolver(program(TOOLS, body("a")))
-    odd: Any
-    for odd in ("z", "", None, 7, [], ("a",)):
+    odd_names: list[Any] = ["z", "", None, 7, [], ("a",)]
+    for odd in odd_names:
         with pytest.raises(UnknownAgent):
             resolver.resolve(odd)
     above = resolver.resolve("a")

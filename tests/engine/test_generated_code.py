@@ -6,14 +6,35 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.programs import STRING, body, leaf, program, rule, schema as object_schema, tool
+from tests.engine.programs import STRING, body, leaf, program, rule, tool
+from tests.engine.programs import schema as object_schema
 from zcpolicy import Resolver, Session
 
 NAMES = ("a", "b", "c", "d")
 TEXTS = st.sampled_from(
-    ["", "a", "A", "abc", "ABC", "ab*", "x.org", "X.org", "a.x.org", "a.x.org.", "axorg", "é", "É", "a\nb", "a\u200bb", "\ud800", "a" * 70_000]
+    [
+        "",
+        "a",
+        "A",
+        "abc",
+        "ABC",
+        "ab*",
+        "x.org",
+        "X.org",
+        "a.x.org",
+        "a.x.org.",
+        "axorg",
+        "é",
+        "É",
+        "a\nb",
+        "a\u200bb",
+        "\ud800",
+        "a" * 70_000,
+    ]
 )
-NUMBERS = st.sampled_from([0, 1, -1, 7, 100, 2**53, 2**53 + 1, 10**40, 0.5, 1.0, -0.0, 1e300, float("nan"), float("inf"), True, False])
+NUMBERS = st.sampled_from(
+    [0, 1, -1, 7, 100, 2**53, 2**53 + 1, 10**40, 0.5, 1.0, -0.0, 1e300, float("nan"), float("inf"), True, False]
+)
 SCALARS = st.one_of(TEXTS, NUMBERS, st.none(), st.booleans())
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.dictionaries(st.sampled_from(NAMES), SCALARS, max_size=3))
 
@@ -42,7 +63,12 @@ def fields(draw: st.DrawFn) -> dict[str, Any]:
 def schemas(draw: st.DrawFn) -> dict[str, Any]:
     named = {name: draw(fields()) for name in draw(st.sets(st.sampled_from(NAMES), max_size=4))}
     required = sorted(draw(st.sets(st.sampled_from(sorted(named)), max_size=3))) if named else []
-    return {"kind": "object", "fields": named, "required": required, "extra": draw(st.sampled_from(["deny", "deny", "allow"]))}
+    return {
+        "kind": "object",
+        "fields": named,
+        "required": required,
+        "extra": draw(st.sampled_from(["deny", "deny", "allow"])),
+    }
 
 
 RIGHTS = {
@@ -73,8 +99,21 @@ def conditions(draw: st.DrawFn, depth: int = 3) -> dict[str, Any]:
     if shape in ("all", "any"):
         return {shape: draw(st.lists(conditions(depth - 1), min_size=1, max_size=3))}
     test = draw(st.sampled_from(sorted(RIGHTS)))
-    operands = ["args.a", "args.a", "args.b", "args.c", "args.d", "args.zz", "args.a.b", "args.a.host", "paths", "urls.host"]
-    left = draw(st.sampled_from([*operands, "tool.risk", "tool.server", "agent.depth", "session.interactive", "session.role"]))
+    operands = [
+        "args.a",
+        "args.a",
+        "args.b",
+        "args.c",
+        "args.d",
+        "args.zz",
+        "args.a.b",
+        "args.a.host",
+        "paths",
+        "urls.host",
+    ]
+    left = draw(
+        st.sampled_from([*operands, "tool.risk", "tool.server", "agent.depth", "session.interactive", "session.role"])
+    )
     found: dict[str, Any] = {"test": test, "left": left.split("."), "grants": draw(st.booleans())}
     found["right"] = draw(st.lists(RIGHTS[test], min_size=1, max_size=2))
     if test in ("==", "<=") and draw(st.integers(0, 5)) == 0:
@@ -97,10 +136,19 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
     return made
 
 
-CALLS = st.one_of(st.dictionaries(st.sampled_from([*NAMES, "e"]), VALUES, max_size=4), VALUES, st.sampled_from(['{"a": 1}', '{"a": 1, "a": 2}', "{", "[" * 5_000]))
+CALLS = st.one_of(
+    st.dictionaries(st.sampled_from([*NAMES, "e"]), VALUES, max_size=4),
+    VALUES,
+    st.sampled_from(['{"a": 1}', '{"a": 1, "a": 2}', "{", "[" * 5_000]),
+)
 
 
-ALMOST = {"kind": "object", "fields": {"a": {"kind": "any", "nullable": True, "default": "a"}}, "required": [], "extra": "deny"}
+ALMOST: Any = {
+    "kind": "object",
+    "fields": {"a": {"kind": "any", "nullable": True, "default": "a"}},
+    "required": [],
+    "extra": "deny",
+}
 
 
 @settings(max_examples=300, deadline=None)
@@ -108,7 +156,9 @@ ALMOST = {"kind": "object", "fields": {"a": {"kind": "any", "nullable": True, "d
 @given(schemas(), st.lists(rules(), max_size=6), st.lists(CALLS, min_size=1, max_size=6), st.booleans(), st.booleans())
 def test_generated_and_plain_agree(schema: Any, said: Any, calls: Any, writes: bool, marked: bool) -> None:
     compiled = program(
-        [tool("t", schema)], body("a", *said, autonomy={"read": "allow", "low": "ask", "medium": "ask", "high": "deny"}), labels=["l"]
+        [tool("t", schema)],
+        body("a", *said, autonomy={"read": "allow", "low": "ask", "medium": "ask", "high": "deny"}),
+        labels=["l"],
     )
     session = Session(interactive=True, supplies_defaults=writes, labels=["l"] if marked else [], cwd="/a")
     run = Resolver(compiled).resolve("a", session=session)
@@ -129,7 +179,23 @@ def test_generated_and_plain_agree(schema: Any, said: Any, calls: Any, writes: b
 
 
 EDGES: dict[str, list[Any]] = {
-    "string": ["a", "A", "ab", "AB", "abc", "a.x.org", "A.X.ORG", "x.org.", "xx.org", "a\nb", "a\u200bb", "\u00e9", "", None, 1],
+    "string": [
+        "a",
+        "A",
+        "ab",
+        "AB",
+        "abc",
+        "a.x.org",
+        "A.X.ORG",
+        "x.org.",
+        "xx.org",
+        "a\nb",
+        "a\u200bb",
+        "\u00e9",
+        "",
+        None,
+        1,
+    ],
     "integer": [0, 1, 2, 2**53, 1.0, 1.5, True, None, "1"],
     "number": [0, 1, 0.5, 1.0, 1.5, 2**60, float("nan"), True, None, "1"],
     "boolean": [True, False, 0, 1, None, "true"],
@@ -165,7 +231,12 @@ def test_each_inline_test_on_every_edge(kind: str, test: str, right: list[Any]) 
 
 
 def _agree_on(arguments: Any, condition: Any, edges: list[Any]) -> None:
-    said = [rule("allow", "0"), rule("deny", "0", condition, unclear="ask"), rule("ask", "0", condition), rule("allow", "0", condition)]
+    said = [
+        rule("allow", "0"),
+        rule("deny", "0", condition, unclear="ask"),
+        rule("ask", "0", condition),
+        rule("allow", "0", condition),
+    ]
     run = Resolver(program([tool("t", arguments)], body("a", *said))).resolve("a", session=Session(interactive=True))
     for edge in edges:
         for call in ({"a": edge}, {"a": edge, "b": "x"}, {"b": "x"}, {}):

@@ -169,7 +169,10 @@ def test_a_ledger_that_cannot_be_reached() -> None:
     run = start(limit("5"))
     run.session.ledger = False
     assert call(run) == "ledger-unavailable"
-    assert Resolver(program(TOOLS, body("a", ALLOW))).resolve("a", session=Session(ledger=False)).decide("ping", {}).effect == "allow"
+    assert (
+        Resolver(program(TOOLS, body("a", ALLOW))).resolve("a", session=Session(ledger=False)).decide("ping", {}).effect
+        == "allow"
+    )
 
 
 def test_what_a_call_would_spend() -> None:
@@ -200,7 +203,11 @@ def test_nothing_is_permitted_that_would_not_be_decided_so() -> None:
 
 
 def test_labels_are_put_on_by_what_is_permitted() -> None:
-    marks = [rule("mark", "0", label="seen"), rule("mark", "0", leaf("args.to", "==", "x"), label="x"), rule("deny", "1", {"marked": "x"})]
+    marks = [
+        rule("mark", "0", label="seen"),
+        rule("mark", "0", leaf("args.to", "==", "x"), label="x"),
+        rule("deny", "1", {"marked": "x"}),
+    ]
     run = Resolver(program(TOOLS, body("a", ALLOW, *marks), labels=["seen", "x"])).resolve("a")
     run.decide("ping", {"to": "x"})
     assert run.session.labels == frozenset()
@@ -240,7 +247,11 @@ def test_preconditions(case: str) -> None:
 def test_whose_history_counts() -> None:
     def resolver(**more: Any) -> Resolver:
         require = [{"earlier": "0", "later": "1", **more}]
-        return Resolver(program(TOOLS, body("a", ALLOW, require=require, delegate={"to": {"b": {}}}), body("b", ALLOW, require=require)))
+        return Resolver(
+            program(
+                TOOLS, body("a", ALLOW, require=require, delegate={"to": {"b": {}}}), body("b", ALLOW, require=require)
+            )
+        )
 
     def then(one: Resolver, client: str) -> str:
         call(one.resolve("b", session=Session(client="c", clock=Clock())))

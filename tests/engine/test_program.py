@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ JSON = st.recursive(
 
 
 @settings(max_examples=200, deadline=None)
-@example({"\U0001f600": "a", "\ufb33": "b", "\u20ac": "c", "z": "\x7f\x1f\u2028"})  # UTF-16 order is not code point order
+@example(
+    {"\U0001f600": "a", "\ufb33": "b", "\u20ac": "c", "z": "\x7f\x1f\u2028"}
+)  # UTF-16 order is not code point order
 @given(JSON)
 def test_canonical_text_is_rfc_8785(value: Any) -> None:
     assert canonical(value).encode() == rfc8785.dumps(value)
@@ -80,7 +83,7 @@ def test_few_agents(agents: Any) -> None:
     assert load_compiled(program.dump()).agents == tuple(agents)
 
 
-DAMAGE = {
+DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda file: b"", "this is not a compiled policy: not well-formed JSON"),
     "not JSON": (lambda file: b"\x00\xff", "this is not a compiled policy: not well-formed JSON"),
     "a list": (lambda file: b"[]", "this is not a compiled policy"),
@@ -161,7 +164,8 @@ def test_deep_conditions_are_refused() -> None:
 
 
 def test_origins_of_another_shape_are_no_places() -> None:
-    for odd in ([], {"rules": 5}, {"rules": [[["f"]]]}, {"rules": [[[1, 2, 3]]]}, {"rules": []}):
+    shapes: list[Any] = [[], {"rules": 5}, {"rules": [[["f"]]]}, {"rules": [[[1, 2, 3]]]}, {"rules": []}]
+    for odd in shapes:
         program = built(origins={"agents": {"a": odd}, "ceiling": [], "skills": 1})
         decision = Resolver(program).decide("a", "mail", {"to": "me@x"})
         assert decision.to_json()["rules"] == [{"file": None, "line": None, "text": None, "because": None}]
@@ -172,18 +176,17 @@ def test_packed_sets(ids: set[int]) -> None:
     assert unpack(pack(ids)) == ids
 
 
-@pytest.mark.parametrize(("ids", "packed"), [(set(), ""), ({3}, "3"), ({3, 7, 8, 9}, "3,7-9"), ({0, 1}, "0-1")])
-def test_packed_sets_in_their_spelling(ids: set[int], packed: str) -> None:
-    assert pack(ids) == packed
+@pytest.mark.parametrize(("ids", "packed"), [([], ""), ([3], "3"), ([3, 7, 8, 9], "3,7-9"), ([0, 1], "0-1")])
+def test_packed_sets_in_their_spelling(ids: list[int], packed: str) -> None:
+    assert pack(set(ids)) == packed
 
 
 def test_sealed() -> None:
     program: Any = built()
     resolver: Any = Resolver(program)
     for one in (program, resolver, resolver.resolve("a")):
-        kind: Any = type(one)
         with pytest.raises(TypeError):
-            type("Mine", (kind,), {})
+            type("Mine", (one.__class__,), {})
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError):
                 attempt(one)
