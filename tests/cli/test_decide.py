@@ -235,7 +235,7 @@ def test_a_limit_is_what_the_language_makes_of_it(limit: str) -> None:
     assert program is not None
     agent = agent_of(program, "a")
     assert agent is not None
-    assert read_limit(limit, program) == {**agent["body"]["limits"][0], "pot": "narrowing"}
+    assert read_limit(limit, program) == {**agent["body"].get("limits", [])[0], "pot": "narrowing"}
 
 
 @pytest.mark.parametrize(
