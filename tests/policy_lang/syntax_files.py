@@ -22,7 +22,7 @@ def chunks(file: str) -> list[Chunk]:
     for part in (FOLDER / file).read_text("utf-8").split("---\n"):
         title, _, rest = part.partition("\n")
         lines = rest.split("\n")
-        first = next((number for number, line in enumerate(lines) if line.startswith("> ")), len(lines))
+        first = next((number for number, line in enumerate(lines) if line.startswith(">")), len(lines))
         found.append(Chunk(title.removeprefix("## "), "\n".join(lines[:first]), "\n".join(lines[first:]).strip("\n")))
     return found
 
