@@ -23,6 +23,9 @@ DECIDES: dict[ast.Effect, str] = {
     "mark": "this `mark` marks",
 }
 
+_Empty = tuple[int, str]
+"""A tool, and an argument of it that is a list."""
+
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every rule with a condition, once."""
@@ -33,8 +36,8 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
         agent = view.body.name if view.body.kind in ("agent", "narrows") else None
         for finding in _optional(survey, operands, rule):
             yield replace(finding, witness=_without(witnesses, agent, rule))
-        for finding, path in _empty(operands, rule):
-            yield replace(finding, witness=_with_empty(witnesses, agent, rule, path))
+        for finding, place in _empty(operands, rule):
+            yield replace(finding, witness=_with_empty(witnesses, agent, rule, place))
 
 
 def _without(witnesses: Witnesses, agent: str | None, rule: RuleAt) -> str | None:
@@ -45,13 +48,13 @@ def _without(witnesses: Witnesses, agent: str | None, rule: RuleAt) -> str | Non
     return witnesses.of(agent, min(rule.ids), rule.node.effect, reason=reason)
 
 
-def _with_empty(witnesses: Witnesses, agent: str | None, rule: RuleAt, path: tuple[str, ...]) -> str | None:
+def _with_empty(witnesses: Witnesses, agent: str | None, rule: RuleAt, place: _Empty) -> str | None:
     """A call with an empty list that the rule grants."""
-    if agent is None or rule.node.effect != "allow" or len(path) != 1:
-        return None
-    tool = min(rule.ids)
+    tool, name = place
     sent = sample(witnesses.survey.bound.catalogue.tools[tool].schema)
-    return None if sent is None else witnesses.of(agent, tool, "allow", {**sent, path[0]: []})
+    if agent is None or rule.node.effect != "allow" or sent is None:
+        return None
+    return witnesses.of(agent, tool, "allow", {**sent, name: []})
 
 
 def _optional(survey: Survey, operands: Operands, rule: RuleAt) -> Iterator[Diagnostic]:
@@ -101,18 +104,41 @@ def _below_or(node: ast.Condition) -> Iterator[int]:
             return
 
 
-def _empty(operands: Operands, rule: RuleAt) -> Iterator[tuple[Diagnostic, tuple[str, ...]]]:
+def _empty(operands: Operands, rule: RuleAt) -> Iterator[tuple[Diagnostic, _Empty]]:
+    """Each finding, with a tool and the list of it that may be empty."""
     for leaf, grants in leaves(rule.node):
-        if not grants or not isinstance(leaf, ast.Test) or leaf.each != "every" or leaf.left.root != "args":
+        if not grants or not isinstance(leaf, ast.Test) or leaf.each != "every" or _also_some(rule, leaf):
             continue
-        if _also_some(rule, leaf) or not operands.range(rule.ids, leaf.left).kinds & {"list", "any"}:
+        found = _empty_argument(operands, rule, leaf) if leaf.left.root == "args" else _empty_lists(operands, rule, leaf)
+        if found is None:
             continue
         written = text_of(rule.source, leaf.left.span)
         message = f"`every {written} …` holds for an empty list as well"
+        if leaf.left.root != "args":
+            tool = operands.bound.catalogue.tools[found[0]].shown
+            message = f"`every {written} …` holds for an empty `{found[1]}` of `{tool}` as well"
         rest = text_of(rule.source, leaf.span).split(maxsplit=1)[-1]
         help_text = f"if an empty list must not pass, add `and some {rest}`"
-        yield Diagnostic(codes.EMPTY_EVERY, message, rule.source, leaf.span, (), help_text), leaf.left.path
+        yield Diagnostic(codes.EMPTY_EVERY, message, rule.source, leaf.span, (), help_text), found
+
+
+def _empty_argument(operands: Operands, rule: RuleAt, leaf: ast.Test) -> _Empty | None:
+    if not operands.range(rule.ids, leaf.left).kinds & {"list", "any"}:
+        return None
+    return min(rule.ids), leaf.left.path[0]
+
+
+def _empty_lists(operands: Operands, rule: RuleAt, leaf: ast.Test) -> _Empty | None:
+    """The first tool all of whose paths (or urls) stand in lists."""
+    kind = "path" if leaf.left.root == "paths" else "url"
+    for tool in sorted(rule.ids):
+        schema = operands.bound.catalogue.tools[tool].schema
+        fields = schema.get("fields", {})
+        lists = [name for name, inner in fields.items() if inner["kind"] == "list" and inner.get("item", {}).get("kind") == kind]
+        if lists and not any(fields[name]["kind"] in (kind, "shell", "command") for name in schema.get("required", []) if name in fields):
+            return tool, lists[0]
+    return None
 
 
 def _also_some(rule: RuleAt, leaf: ast.Test) -> bool:
-    return any(isinstance(other, ast.Test) and other.each == "some" and other.left.path == leaf.left.path for other, _ in leaves(rule.node))
+    return any(isinstance(other, ast.Test) and other.each == "some" and (other.left.root, other.left.path) == (leaf.left.root, leaf.left.path) for other, _ in leaves(rule.node))

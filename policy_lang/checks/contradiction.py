@@ -251,7 +251,18 @@ class _Judge:
                 return False
 
     def _range(self, operand: ast.Operand, *, each: bool = False) -> Range:
-        return self.operands.range(self.rule.ids, operand, each=each)
+        range_ = self.operands.range(self.rule.ids, operand, each=each)
+        if operand.root == "tool" and operand.path == ("risk",) and self._names_its_tools():
+            return range_._replace(values=frozenset(("s", self.bound.classes[number]) for number in self.rule.ids))
+        return range_
+
+    def _names_its_tools(self) -> bool:
+        """Whether a rule of an agent spells out its tools: then their classes are known. Elsewhere a test of the class
+        is meant for tools to come.
+        """
+        refs = [item for item in self.rule.node.tools.items if isinstance(item, ast.ToolRef)]
+        plain = not any(ref.name.is_pattern or (ref.server is not None and ref.server.is_pattern) for ref in refs)
+        return plain and len(refs) == len(self.rule.node.tools.items) and self.file.is_root
 
 
 def _single(leaf: Leaf) -> ast.Operand | None:

@@ -13,18 +13,26 @@ from policy_lang.diagnostics import Diagnostic, Fix, Label
 
 Shape = tuple[object, ...]
 
+COUNTED = 3
+"""The parts of a shape that say what is counted; behind them stand the tools, the window and the pot."""
+
+MAX_COMPARED = 64
+"""So many limits on the same count are compared with each other where their shapes differ."""
+
 
 def shape(limit: LimitAt) -> Shape:
     """Equal for limits that differ only in their amount."""
     node = limit.node
-    window: Shape = ("session",)
-    if node.window is not None:
-        zone = node.window.zone.value if node.window.zone else None
-        window = (node.window.kind, node.window.seconds, node.window.calendar, zone) if node.window.kind in ("rolling", "calendar") else (node.window.kind,)
-    each = ("args", *node.each.path) if isinstance(node.each, ast.Operand) else node.each
     argument = node.argument.path if node.argument else None
     currency = node.amount.currency if isinstance(node.amount, ast.Money) else None
-    return (node.unit, currency, argument, limit.ids, window, each)
+    each = ("args", *node.each.path) if isinstance(node.each, ast.Operand) else node.each
+    return (node.unit, currency, argument, limit.ids, _window(node.window), each)
+
+
+def _window(window: ast.Window | None) -> Shape:
+    if window is None or window.kind == "session":
+        return ("session",)
+    return (window.kind, window.seconds, window.calendar, window.zone.value if window.zone else None)
 
 
 def amount_of(limit: LimitAt) -> Decimal:
@@ -40,53 +48,78 @@ def amount_of(limit: LimitAt) -> Decimal:
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Within each body; then each agent against what it narrows, and everything against the ceilings."""
-    ceilings: dict[Shape, LimitAt] = {}
-    for view in survey.ceilings:
-        _tightest(view, ceilings)
+    ceilings = _Limits([limit for view in survey.ceilings for limit in view.limits])
     for view in survey.bodies():
-        if view.limits:
-            yield from _within(view)
-    for name, view in survey.agents.items():
-        if not view.limits:
+        own = [limit for limit in view.limits if limit.placed.via is None]
+        if not own:
             continue
-        above: dict[Shape, LimitAt] = {}
-        for parent in survey.above(name):
-            _tightest(parent, above)
-        for limit in view.limits:
-            if limit.placed.via is not None:
-                continue
-            yield from _against(limit, ceilings.get(shape(limit)), "the ceiling's")
-            equal = above.get(shape(limit))
-            if equal is not None and amount_of(equal) == amount_of(limit):
-                yield from _against(limit, equal, "the parent's")
+        inside = _Limits(view.limits)
+        above = _Limits([limit for parent in _parents(survey, view) for limit in parent.limits])
+        for limit in own:
+            for others, whose in ((inside, "another"), (above, "the parent's"), (ceilings, "the ceiling's")):
+                if others is ceilings and view.body.kind == "ceiling":
+                    continue
+                first = others.before(limit)
+                if first is not None:
+                    yield _never_reached(limit, first, whose)
+                    break
 
 
-def _tightest(view: View, into: dict[Shape, LimitAt]) -> None:
-    for limit in view.limits:
+def _parents(survey: Survey, view: View) -> tuple[View, ...]:
+    return survey.above(view.body.name) if view.body.kind == "narrows" else ()
+
+
+class _Limits:
+    """Limits by what they count; asked which of them is reached before another one, or with it."""
+
+    def __init__(self, limits: list[LimitAt]) -> None:
+        self.tightest: dict[Shape, LimitAt] = {}
+        self.alike: dict[Shape, list[LimitAt]] = {}
+        for limit in limits:
+            key = shape(limit)
+            if key not in self.tightest or amount_of(limit) < amount_of(self.tightest[key]):
+                self.tightest[key] = limit
+        for key, limit in self.tightest.items():
+            self.alike.setdefault(key[:COUNTED], []).append(limit)
+
+    def before(self, limit: LimitAt) -> LimitAt | None:
+        """Of the same shape; else of a wider one: more tools, a longer window, one pot for all."""
         key = shape(limit)
-        if key not in into or amount_of(limit) < amount_of(into[key]):
-            into[key] = limit
+        same = self.tightest.get(key)
+        if same is not None and same.node is not limit.node and amount_of(same) <= amount_of(limit):
+            return same
+        for other in self.alike.get(key[:COUNTED], [])[:MAX_COMPARED]:
+            if shape(other) != key and _wider(other, limit) and amount_of(other) <= amount_of(limit):
+                return other
+        return None
 
 
-def _within(view: View) -> Iterator[Diagnostic]:
-    """A body's own limits against each other and its profiles'."""
-    tightest: dict[Shape, LimitAt] = {}
-    _tightest(view, tightest)
-    for limit in view.limits:
-        other = tightest[shape(limit)]
-        if limit.placed.via is None and other.node is not limit.node:
-            yield from _against(limit, other, "another")
+def _wider(other: LimitAt, limit: LimitAt) -> bool:
+    """Whether all that a limit counts, another one counts too, in the same pot and window or in larger ones."""
+    tools = other.ids is None or (limit.ids is not None and limit.ids <= other.ids)
+    return tools and other.node.each in (None, _same_pot(other, limit)) and _longer(other.node.window, limit.node.window)
 
 
-def _against(limit: LimitAt, other: LimitAt | None, whose: str) -> Iterator[Diagnostic]:
-    if other is None or amount_of(limit) < amount_of(other):
-        return
+def _same_pot(other: LimitAt, limit: LimitAt) -> object:
+    """The other's pot where both count in pots of the same kind."""
+    return other.node.each if shape(other)[-1] == shape(limit)[-1] else None
+
+
+def _longer(other: ast.Window | None, window: ast.Window | None) -> bool:
+    if _window(other) == _window(window):
+        return True
+    if other is None or other.kind == "session":
+        return window is not None and window.kind == "turn"
+    return window is not None and other.kind == window.kind == "rolling" and other.seconds >= window.seconds
+
+
+def _never_reached(limit: LimitAt, first: LimitAt, whose: str) -> Diagnostic:
     source = limit.placed.file.source
     written = text_of(source, limit.node.amount.span)
-    lower = text_of(other.placed.file.source, other.node.amount.span)
-    message = f"this limit is never reached: {whose} limit of {lower} comes first"
-    if amount_of(limit) == amount_of(other):
-        message = f"a limit of {written} is said twice: {whose} limit is the same"
-    label = Label(other.placed.file.source, other.node.span, "this one is reached first" if lower != written else "the same limit")
+    lower = text_of(first.placed.file.source, first.node.amount.span)
+    message, says = f"this limit is never reached: {whose} limit of {lower} comes first", "this one is reached first"
+    if amount_of(limit) == amount_of(first) and shape(limit) == shape(first):
+        message, says = f"a limit of {written} is said twice: {whose} limit is the same", "the same limit"
+    label = Label(first.placed.file.source, first.node.span, says)
     fix = Fix((remove(source, limit.node.span),), safe=True)
-    yield Diagnostic(codes.REDUNDANT_LIMIT, message, source, limit.node.span, (label,), "drop it, or lower it", fix)
+    return Diagnostic(codes.REDUNDANT_LIMIT, message, source, limit.node.span, (label,), "drop it, or lower it", fix)

@@ -4,9 +4,10 @@ In: literals on one operand, and what the operand can be. Out: whether some valu
 where that is not known: only evident contradictions are found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from posixpath import normpath
 from typing import NamedTuple
@@ -138,10 +139,19 @@ def _admits(constraint: Constraint, value: Scalar, *, path: bool) -> bool:
             return _covers(constraint, point) == constraint.holds
         case "in_domain":
             return _covers(constraint, point) == constraint.holds
-        case "like":
-            return not constraint.holds or any(_like_may_meet(str(pattern), text) for _, pattern in constraint.values)
+        case "like" | "matches" | "contains":
+            answer = _text_test(constraint.op, tuple(str(pattern) for _, pattern in constraint.values))(text)
+            return answer is not (not constraint.holds)
         case _:
             return True
+
+
+@lru_cache(maxsize=256)
+def _text_test(op: str, patterns: tuple[str, ...]) -> Callable[[object], bool | None]:
+    """The evaluator's own test; it is UNKNOWN where readings of the text disagree."""
+    from zcpolicy.predicates import text
+
+    return {"like": text.like, "matches": text.matches}.get(op, text.contains)(patterns)
 
 
 def _disjoint(one: Constraint, other: Constraint) -> bool:
@@ -225,21 +235,17 @@ def _net(text: str) -> IPv4Network | IPv6Network | None:
         return None
 
 
-def _ends(pattern: str) -> tuple[str, str, bool]:
-    """The text that a `like` pattern begins with, the text that it ends with, whether it is all plain."""
+def _ends(pattern: str) -> tuple[str, str]:
+    """The text that a `like` pattern begins with, and the text that it ends with."""
     if "\\" in pattern:
-        return "", "", False
+        return "", ""
     marks = [number for number, letter in enumerate(pattern) if letter in "*?"]
-    return (pattern, pattern, True) if not marks else (pattern[: marks[0]], pattern[marks[-1] + 1 :], False)
+    return (pattern[: marks[0]], pattern[marks[-1] + 1 :]) if marks else (pattern, pattern)
 
 
 def _likes_meet(one: str, other: str) -> bool:
-    (a_head, a_tail, _), (b_head, b_tail, _) = _ends(one), _ends(other)
+    (a_head, a_tail), (b_head, b_tail) = _ends(one), _ends(other)
     heads = a_head.startswith(b_head) or b_head.startswith(a_head)
     tails = a_tail.endswith(b_tail) or b_tail.endswith(a_tail)
     return heads and tails
 
-
-def _like_may_meet(pattern: str, text: str) -> bool:
-    first, last, plain = _ends(pattern)
-    return text == pattern if plain else text.startswith(first) and text.endswith(last)

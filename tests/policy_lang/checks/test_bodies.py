@@ -196,6 +196,22 @@ LIMITS = [
          "ceiling { limit 1.00 usd per day }\nagent a { allow ping; ⟦limit 2.00 usd per day⟧ }",
          "this limit is never reached: the ceiling's limit of 1.00 usd comes first", "drop it, or lower it",
          (("this one is reached first", "limit 1.00 usd per day"),)),
+    Case("more tools count",
+         "agent a { allow ping, pay; limit 5 calls per hour; ⟦limit 6 calls to ping per hour⟧ }",
+         "this limit is never reached: another limit of 5 comes first", "drop it, or lower it",
+         (("this one is reached first", "limit 5 calls per hour"),)),
+    Case("a longer window",
+         "agent a { allow ping; ⟦limit 9 calls per minute⟧; limit 9 calls per hour }",
+         "this limit is never reached: another limit of 9 comes first", "drop it, or lower it",
+         (("this one is reached first", "limit 9 calls per hour"),)),
+    Case("a session of several turns",
+         "agent a { allow ping; ⟦limit 60s time per turn⟧; limit 50s time }",
+         "this limit is never reached: another limit of 50s comes first", "drop it, or lower it",
+         (("this one is reached first", "limit 50s time"),)),
+    Case("one pot for all",
+         "agent a { allow pay; limit 5 calls to pay per day; ⟦limit 5 calls to pay per day for each args.to⟧ }",
+         "this limit is never reached: another limit of 5 comes first", "drop it, or lower it",
+         (("this one is reached first", "limit 5 calls to pay per day"),)),
     Case("the parent's again",
          "agent a { allow ping; limit 5 calls }\nagent b narrows a { ⟦limit 5 calls⟧ }",
          "a limit of 5 is said twice: the parent's limit is the same", "drop it, or lower it", (("the same limit", "limit 5 calls"),)),
@@ -209,8 +225,9 @@ def test_a_limit_that_is_never_reached_is_a_warning(case: Case) -> None:
 
 def test_limits_of_different_shapes_are_left_alone() -> None:
     policy = (
-        "agent a { allow ping, pay; limit 5 calls per hour; limit 6 calls per day; limit 7 calls to pay per hour; "
-        "limit 8 sum args.amount to pay per hour; limit 9 calls to pay per hour for each args.to; limit 1.00 usd; limit 2.00 eur }"
+        "agent a { allow ping, pay; limit 5 calls per hour; limit 6 calls per day; limit 4 calls to pay per hour; "
+        "limit 8 sum args.amount to pay per hour; limit 3 calls to pay per hour for each args.to; limit 1.00 usd; limit 2.00 eur; "
+        'limit 4 calls per turn; limit 7 calls per calendar day in "Europe/Berlin"; limit 7 concurrent calls }'
     )
     assert of_code(TOOLS + policy, codes.REDUNDANT_LIMIT) == []
 

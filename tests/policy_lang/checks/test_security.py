@@ -108,7 +108,15 @@ def test_every_of_an_empty_list_is_a_warning() -> None:
                'if an empty list must not pass, add `and some args.paths under "/w"`'), codes.EMPTY_EVERY)  # fmt: skip
 
 
+def test_every_path_of_a_tool_that_takes_lists_is_a_warning() -> None:
+    check(Case("", 'agent a { allow read_many, file_read when ⟦every paths under "/w"⟧ }',
+               "`every paths …` holds for an empty `paths` of `read_many` as well",
+               'if an empty list must not pass, add `and some paths under "/w"`'), codes.EMPTY_EVERY)  # fmt: skip
+
+
 @pytest.mark.parametrize("rule", [
+    'allow file_read when every paths under "/w"',
+    'allow read_many when every paths under "/w" and some paths under "/w"',
     'allow read_many when every args.paths under "/w" and some args.paths under "/w"',
     'deny read_many when every args.paths under "/w"',
     'allow read_many when some args.paths under "/w"',
