@@ -60,9 +60,14 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
                 if others is ceilings and view.body.kind == "ceiling":
                     continue
                 first = others.before(limit)
-                if first is not None:
+                if first is not None and not (others is above and _is_widening(limit, first)):
                     yield _never_reached(limit, first, whose)
                     break
+
+
+def _is_widening(limit: LimitAt, parents: LimitAt) -> bool:
+    """A limit of the parent's shape above the parent's is an error of its own (`narrowing`)."""
+    return shape(limit) == shape(parents) and amount_of(limit) > amount_of(parents)
 
 
 def _parents(survey: Survey, view: View) -> tuple[View, ...]:
