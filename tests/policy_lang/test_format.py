@@ -14,7 +14,12 @@ from policy_lang.source import Source
 from tests.policy_lang.syntax_files import Chunk, chunks
 
 ROOT = Path(__file__).resolve().parents[2]
-POLICIES = sorted({*ROOT.glob("tests/cases/accept/*.zcpolicy"), *ROOT.glob("examples/**/*.zcpolicy")})
+POLICIES = [
+    path
+    for pattern in ("tests/cases/accept/*.zcpolicy", "examples/**/*.zcpolicy")
+    for path in sorted(ROOT.glob(pattern))
+    if path.is_file()
+]
 
 
 def text_of(path: Path) -> str:
@@ -75,10 +80,10 @@ def test_a_file_with_an_error_has_no_layout() -> None:
     ],
 )
 def test_it_refuses_to_lie(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def text(_made: Files, _file: ast.File) -> str:
+    def liar(_made: Files, _file: ast.File) -> str:
         return lie
 
-    monkeypatch.setattr(Files, "text", text)
+    monkeypatch.setattr(Files, "text", liar)
     text, found = format_source(Source("t", "zcpolicy 1\nagent a { allow x }  # c\n"))
     assert text is None
     assert [one.code for one in found] == [codes.FORMAT_FAILED]
