@@ -108,6 +108,12 @@ def data_of(policy: workload.Policy) -> tuple[Any, Any]:
         body = {
             "kind": "agent", "name": agent.name, "rules": rules,
             "connect": {"servers": list(workload.SERVERS), "tools": everything},
+            "limits": [
+                {
+                    "amount": str(agent.budget), "unit": "calls", "pot": f"agent:{agent.name}",
+                    "window": {"kind": "rolling", "seconds": "3600"},
+                }
+            ],
         }  # fmt: skip
         agents[agent.name] = {"body": body, "narrows": None}
         origins[agent.name] = {"rules": places}

@@ -1,248 +1,166 @@
-"""Limits (SPEC 8): which pots a call counts in, what is spent in them, and whether there is room.
+"""Limits (SPEC 8): what is spent in the pots that a call counts in, and whether there is room.
 
-In: a plan, judged arguments, the execution. Out: the deny of an exhausted limit, or the charges of the call.
+In: a plan, judged arguments, the execution. Out: the deny of an exhausted limit, or what the call would spend.
 """
 
 from __future__ import annotations
 
 from zcpolicy.combine import Verdict
-from zcpolicy.exact import exact, is_list, is_object, number_of, number_text
-from zcpolicy.operands import MISSING, dig
-from zcpolicy.program import head_of, tools_in
+from zcpolicy.exact import added, canonical, number_of, number_text
+from zcpolicy.pots import Unpayable, amount_of, pot_names
+from zcpolicy.program import names_in
 from zcpolicy.stack import RuleRef
+from zcpolicy.windows import calendar, starts_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from decimal import Decimal
-    from typing import Any
+    from typing import Any, Final
 
     from zcpolicy.facts import Session, ToolName
-    from zcpolicy.ledgers.memory import Charge
+    from zcpolicy.ledgers.memory import Charge, Spent
     from zcpolicy.plan import Plan
     from zcpolicy.resolver import ResolvedAgentExecution
     from zcpolicy.shapes import Limit
-    from zcpolicy.stack import BodyRef, Level
+    from zcpolicy.stack import BodyRef, Level, Stack
+
+ONE_EACH: Final = ("calls", "concurrent calls")
+"""The units of which every call takes one."""
 
 
-class Unpayable(Exception):
-    """A call that a limit cannot count: its argument is missing, negative or no number."""
+class Counting:
+    """One limit as a stack sees it. `above`: how many executions above the acting one it stands."""
+
+    __slots__ = ("above", "amount", "argument", "each", "key", "level", "limit", "rule", "tools", "unit")
+
+    def __init__(self, stack: Stack, above: int, level: Level, body: BodyRef, index: int, limit: Limit) -> None:
+        self.above = above
+        self.level = level
+        self.limit = limit
+        self.rule = RuleRef(body, "limits", index)
+        self.unit = limit["unit"]
+        self.amount = number_of(limit["amount"])
+        self.argument = tuple(limit.get("argument", ()))
+        self.each = tuple(limit.get("each", ()))
+        self.tools: frozenset[ToolName] | None = names_in(stack.program, limit["tools"]) if "tools" in limit else None
+        bare: Any = {name: part for name, part in limit.items() if name not in ("amount", "tools")}
+        self.key = (canonical(bare), level.agent, self.tools)
+
+    def by_value(self) -> tuple[str, ...]:
+        """The path below args of `for each args.x`, else nothing."""
+        return self.each[1:] if self.each[:1] == ("args",) else ()
 
 
 class Pot:
-    """One pot of one limit, as one call sees it. `value`: which pot, of a limit that keeps one per value."""
+    """One pot, as one call sees it. `value`: which one, of a limit that keeps one per value."""
 
-    __slots__ = ("level", "limit", "need", "rule", "session", "spent", "value")
+    __slots__ = ("counting", "need", "session", "spent", "value")
 
-    def __init__(self, limit: Limit, level: Level, session: Session, rule: RuleRef, value: str | None) -> None:
-        self.limit = limit
-        self.level = level
+    def __init__(self, counting: Counting, session: Session, value: str | None, need: int | Decimal) -> None:
+        self.counting = counting
         self.session = session
-        self.rule = rule
         self.value = value
-        self.need: int | Decimal = 0
-        self.spent: list[Charge] = []
+        self.need = need
+        self.spent: Spent | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it the same pot; its amount does not: an edited limit applies to what is spent."""
+        session = self.session
+        return (*self.counting.key, session.client, session.id, session.turn, self.value)
+
+    def counts(self, charge: Charge) -> bool:
+        """Whether a charge of the unit was taken from this pot."""
+        one = self.counting
+        return (
+            charge.currency == one.limit.get("currency", "")
+            and charge.argument == one.argument
+            and (one.tools is None or charge.tool in one.tools)
+            and self._in_window(charge)
+            and self._of_owner(charge)
+            and self._of_each(charge)
+        )
+
+    def _in_window(self, charge: Charge) -> bool:
+        kind = self.counting.limit["window"]["kind"]
+        if kind == "turn":
+            return (self.session.id, self.session.turn) in charge.turns
+        return kind != "session" or self.session.id in charge.sessions
+
+    def _of_owner(self, charge: Charge) -> bool:
+        kind, _, name = self.counting.limit["pot"].partition(":")
+        if kind == "agent":
+            return name in charge.chains
+        if kind == "skill":
+            return name in charge.skills
+        return kind == "ceiling" or self.session.id in charge.sessions
+
+    def _of_each(self, charge: Charge) -> bool:
+        each = self.counting.each
+        if not each:
+            return True
+        if each[0] == "client":
+            return charge.client == self.session.client
+        if each[0] == "session":
+            return self.session.id in charge.sessions
+        if each[0] == "agent":
+            return self.counting.level.agent in charge.agents
+        return self.value in charge.values.get(each[1:], ())
 
 
 def exhausted(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> Verdict | None:
     """The deny, if a limit has no room for this call."""
     if not run.session.ledger:
-        return Verdict("deny", "ledger-unavailable", tuple(_rule(body, index) for _, body, index, _ in plan.limits))
+        return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in plan.limits))
     now = run.resolver.now(run.session)
-    over: list[tuple[Pot, float | None]] = []
     try:
-        for pot in pots_of(plan, arguments, run, now):
-            total = sum(charge.amount for charge in pot.spent)
-            if total + pot.need > number_of(pot.limit["amount"]):
-                over.append((pot, _retry_after(pot, now)))
+        pots = pots_of(plan, arguments, run, now)
     except Unpayable as error:
         return Verdict("deny", "budget", (error.args[0],), note=error.args[1])
+    over = [pot for pot in pots if pot.spent and added(pot.spent.total, pot.need) > pot.counting.amount]
     if not over:
         return None
-    waits = [wait for _, wait in over]
+    waits = [_retry_after(pot, now) for pot in over]
     retry = None if None in waits else max(wait for wait in waits if wait is not None)
-    return Verdict("deny", "budget", tuple(pot.rule for pot, _ in over), note="a limit is exhausted", retry_after=retry)
+    return Verdict(
+        "deny", "budget", tuple(pot.counting.rule for pot in over), note="a limit is exhausted", retry_after=retry
+    )
 
 
 def pots_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution, now: float) -> list[Pot]:
     """The pots that a call counts in, with what is spent in each. Raises Unpayable."""
-    sessions = dict(zip((id(level) for level in plan.stack.counted), _sessions(run), strict=False))
+    ledger = run.resolver.ledger
+    line = [run, *run.above()]
     pots: list[Pot] = []
-    for level, body, index, limit in plan.limits:
-        rule, session = _rule(body, index), sessions.get(id(level), run.session)
-        need = _need(limit, arguments, rule)
-        for value in _values(limit, arguments, rule):
-            pot = Pot(limit, level, session, rule, value)
-            pot.need = need
-            pot.spent = run.resolver.ledger.matching(limit["unit"], _counts(pot, plan, now))
+    for counting in plan.limits:
+        session = line[min(counting.above, len(line) - 1)].session
+        need = _need(counting, arguments)
+        path = counting.by_value()
+        values: list[str] | list[None] = sorted(pot_names(path, arguments, counting.rule)) if path else [None]
+        for value in values:
+            pot = Pot(counting, session, value, need)
+            pot.spent = ledger.spent(pot.key, counting.unit, pot.counts, starts_after(counting.limit["window"], now))
             pots.append(pot)
     return pots
 
 
-def _rule(body: BodyRef, index: int) -> RuleRef:
-    return RuleRef(body, "limits", index)
-
-
-def _sessions(run: ResolvedAgentExecution) -> list[Session]:
-    found: list[Session] = []
-    above: ResolvedAgentExecution | None = run
-    while above is not None:
-        found.append(above.session)
-        above = above.parent
-    return found
-
-
-def _need(limit: Limit, arguments: dict[str, Any], rule: RuleRef) -> int | Decimal:
-    if limit["unit"] in ("calls", "concurrent calls"):
+def _need(counting: Counting, arguments: dict[str, Any]) -> int | Decimal:
+    if counting.unit in ONE_EACH:
         return 1
-    return amount_of(tuple(limit.get("argument", ())), arguments, rule) if limit["unit"] == "sum" else 0
-
-
-def amount_of(path: tuple[str, ...], arguments: dict[str, Any], rule: RuleRef | None) -> int | Decimal:
-    """The argument that is summed. Raises Unpayable."""
-    value: Any = dig(arguments, path)
-    if isinstance(value, float):
-        value = exact(value)
-    if isinstance(value, (bool, str, list, dict)) or value is MISSING:
-        raise Unpayable(rule, "the argument that a limit sums is missing or no number")
-    if value < 0:
-        raise Unpayable(rule, "the argument that a limit sums is negative")
-    number: int | Decimal = value
-    return number
-
-
-def _values(limit: Limit, arguments: dict[str, Any], rule: RuleRef) -> list[str | None]:
-    each = limit.get("each")
-    if each is None or each[0] != "args":
-        return [None]
-    return [*sorted(pot_names(tuple(each[1:]), arguments, rule))]
-
-
-def pot_names(path: tuple[str, ...], arguments: dict[str, Any], rule: RuleRef | None) -> frozenset[str]:
-    """The pots of `for each args.x`: one per value, folded; one per distinct element of a list. Raises Unpayable."""
-    value = dig(arguments, path)
-    if value is MISSING:
-        raise Unpayable(rule, "the argument that a limit keeps pots by is missing")
-    elements = value if is_list(value) else [value]
-    if None in elements:
-        raise Unpayable(rule, "the argument that a limit keeps pots by is missing")
-    return frozenset(map(_folded, elements))
-
-
-def _folded(value: Any) -> str:
-    """Equal for values that differ in letter case, Unicode form, or how a number is written."""
-    if isinstance(value, str):
-        from unicodedata import normalize
-
-        return "s" + normalize("NFC", normalize("NFC", value).casefold())
-    if isinstance(value, bool) or value is None:
-        return f"b{value}"
-    if is_list(value):
-        return f"l[{','.join(map(repr, map(_folded, value)))}]"
-    if is_object(value):
-        pairs = sorted((_folded(name), _folded(one)) for name, one in value.items())
-        return f"o{pairs!r}"
-    return "n" + number_text(exact(value) if isinstance(value, float) else value)
-
-
-# --- what counts -------------------------------------------------------------------------------------------------
-
-
-def _counts(pot: Pot, plan: Plan, now: float) -> Callable[[Charge], bool]:
-    limit = pot.limit
-    tools = _names(plan, limit["tools"]) if "tools" in limit else None
-    starts = _window_start(limit, now)
-    currency, argument = limit.get("currency", ""), tuple(limit.get("argument", ()))
-
-    def counts(charge: Charge) -> bool:
-        return (
-            charge.currency == currency
-            and charge.argument == argument
-            and (tools is None or charge.tool in tools)
-            and (starts is None or charge.at > starts)
-            and _in_window(pot, charge)
-            and _of_owner(pot, charge)
-            and _of_value(pot, charge)
-        )
-
-    return counts
-
-
-def _names(plan: Plan, ids: str) -> frozenset[ToolName]:
-    tools = head_of(plan.stack.program)["tools"]
-    found = (tools[index] for index in tools_in(plan.stack.program, ids))
-    return frozenset(tool["name"] if tool["server"] is None else (tool["server"], tool["name"]) for tool in found)
-
-
-def _in_window(pot: Pot, charge: Charge) -> bool:
-    kind = pot.limit["window"]["kind"]
-    if kind == "turn":
-        return (pot.session.id, pot.session.turn) in charge.turns
-    return kind != "session" or pot.session.id in charge.sessions
-
-
-def _of_owner(pot: Pot, charge: Charge) -> bool:
-    kind, _, name = pot.limit["pot"].partition(":")
-    if kind == "agent":
-        return name in charge.chains
-    if kind == "skill":
-        return name in charge.skills
-    return kind == "ceiling" or pot.session.id in charge.sessions
-
-
-def _of_value(pot: Pot, charge: Charge) -> bool:
-    each = pot.limit.get("each")
-    if each is None:
-        return True
-    if each[0] == "client":
-        return charge.client == pot.session.client
-    if each[0] == "session":
-        return pot.session.id in charge.sessions
-    if each[0] == "agent":
-        return pot.level.agent in charge.agents
-    return pot.value in charge.values.get(tuple(each[1:]), ())
-
-
-def _window_start(limit: Limit, now: float) -> float | None:
-    """The time from which on charges count; None for windows that are not of the clock."""
-    window = limit["window"]
-    if window["kind"] == "rolling":
-        return now - float(window.get("seconds", "0"))
-    if window["kind"] == "calendar":
-        return _calendar(limit, now)[0] - 1e-6  # a charge at midnight is of the new day
-    return None
-
-
-def _calendar(limit: Limit, now: float) -> tuple[float, float]:
-    """Start and end of the day or month that it is, in the limit's zone."""
-    from datetime import UTC, datetime, timedelta
-    from zoneinfo import ZoneInfo
-
-    window = limit["window"]
-    try:
-        zone: Any = ZoneInfo(window.get("zone", "UTC"))
-    except (ValueError, OSError, KeyError):
-        zone = UTC  # the checker knows the zone; a machine without the table still has days
-    day = datetime.fromtimestamp(now, zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    if window.get("calendar") == "month":
-        start = day.replace(day=1)
-        after = (start + timedelta(days=32)).replace(day=1)
-    else:
-        start, after = day, day + timedelta(days=1)
-    return start.timestamp(), after.timestamp()
+    return amount_of(counting.argument, arguments, counting.rule) if counting.unit == "sum" else 0
 
 
 def _retry_after(pot: Pot, now: float) -> float | None:
-    limit, window = number_of(pot.limit["amount"]), pot.limit["window"]
-    if pot.need > limit:
+    limit, window = pot.counting.amount, pot.counting.limit["window"]
+    if pot.need > limit or pot.spent is None:
         return None
     if window["kind"] == "calendar":
-        return _calendar(pot.limit, now)[1] - now
+        return calendar(window, now)[1] - now
     if window["kind"] != "rolling":
         return None
-    left = sum(charge.amount for charge in pot.spent) + pot.need
-    for charge in sorted(pot.spent, key=lambda one: one.at):
-        left -= charge.amount
+    left = added(pot.spent.total, pot.need)
+    for charge in pot.spent.charges:
+        left = added(left, -charge.amount)
         if left <= limit:
             return max(0.0, charge.at + float(window.get("seconds", "0")) - now)
     return None
@@ -256,12 +174,12 @@ def charges_json(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecut
         return []
     return [
         {
-            "limit": pot.rule.to_json()["text"],
-            "unit": pot.limit["unit"],
+            "limit": pot.counting.rule.to_json()["text"],
+            "unit": pot.counting.unit,
             "amount": number_text(pot.need),
-            "spent": number_text(sum(charge.amount for charge in pot.spent)),
-            "of": pot.limit["amount"],
-            "pot": pot.limit["pot"],
+            "spent": number_text(pot.spent.total if pot.spent else 0),
+            "of": pot.counting.limit["amount"],
+            "pot": pot.counting.limit["pot"],
             "value": None if pot.value is None else pot.value[1:],
         }
         for pot in pots

@@ -57,6 +57,15 @@ def number_of(text: str) -> Number:
     return number
 
 
+def added(left: Number, right: Number) -> Number:
+    """The exact sum."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    from decimal import Context, Decimal
+
+    return Context(prec=10 * MAX_NUMBER_DIGITS).add(Decimal(left), Decimal(right))
+
+
 def plain(value: Value) -> object:
     """A value of the compiled form as the value it stands for."""
     return _plain(value)

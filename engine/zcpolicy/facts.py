@@ -62,7 +62,7 @@ class Session:
 
     __slots__ = (
         "above", "client", "clock", "context", "cwd", "drift", "env", "history", "id", "interactive", "labels",
-        "ledger", "never", "platform", "resolve_link", "server_cwd", "supplies_defaults", "turn",
+        "ledger", "never", "platform", "resolve_link", "server_cwd", "skills", "supplies_defaults", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +104,7 @@ class Session:
         self.resolve_link = resolve_link
         self.clock = clock or _now
         self.client = client
+        self.skills: frozenset[str] = frozenset()  # loaded so far; only grows
         self.id = id or f"session {next(_numbers)}"
         self.turn = turn
         self.above = above

@@ -8,6 +8,7 @@ INVARIANT: the source holds no text of a policy or a call: names and operands co
 
 from __future__ import annotations
 
+from zcpolicy.budgets import ONE_EACH
 from zcpolicy.call import MISFIT, Malformed, fits_quickly, judge_value, sound
 from zcpolicy.condition import AllOf, Not
 from zcpolicy.decision import Decision
@@ -95,10 +96,19 @@ class _Shape:
         if self.plan.requires or self.plan.protects:
             lines.append("   bits |= facts_bits(call, run)")
         lines.append("   verdict = recall(bits) or verdict_of(bits)")
-        answer = "settled" if self.plan.limits else "Decision"
-        lines += [f"   return {answer}(verdict, judged, run, labels)", " return slowly(args, run)"]
+        if self.plan.limits:
+            lines += self._settled()
+        lines += ["   return Decision(verdict, judged, run, labels)", " return slowly(args, run)"]
         inner = "\n".join(f" {line}" for line in lines)
         return f"def make({', '.join(self.bound)}):\n{inner}\n return decide\n"
+
+    def _settled(self) -> list[str]:
+        """A look at the limits; not needed where each has room for one call and nothing was ever charged."""
+        roomy = all(
+            one.amount >= 1 if one.unit in ONE_EACH else one.unit != "sum" for one in self.plan.limits
+        ) and not any(one.by_value() for one in self.plan.limits)
+        quick = f"{self.bind(self.plan.charged)} or not session.ledger" if roomy else "True"
+        return [f"   if {quick}: return settled(verdict, judged, run, labels)"]
 
     def _arguments(self) -> tuple[list[str], list[str], dict[str, str]]:
         count = ["len(args) == 0" if not self.fields else ""]

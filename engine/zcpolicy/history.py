@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from zcpolicy.call import same
 from zcpolicy.operands import MISSING, dig
-from zcpolicy.program import head_of, tools_in
+from zcpolicy.program import names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ def unmet(require: Require, arguments: dict[str, Any], run: ResolvedAgentExecuti
     entries = _entries(require, run)
     if entries is None:
         return True
-    tools = head_of(stack.program)["tools"]
-    names = {
-        tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
-        for tool in (tools[index] for index in tools_in(stack.program, require["earlier"]))
-    }
+    names = names_in(stack.program, require["earlier"])
     within = float(require["within"]) if "within" in require else None
     oldest = run.resolver.now(run.session) - within if within is not None else None
     return not any(

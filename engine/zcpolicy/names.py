@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Mapping
     from typing import Final
 
 MAX_NAME_CHARACTERS: Final = 1_000
@@ -23,8 +23,11 @@ _DRAWN_AS: Final = {
 _LOOK_ALIKE: Final = {ord(other): latin for latin, others in _DRAWN_AS.items() for other in others}
 
 
-def is_canonical(name: str, known: Iterable[str]) -> bool:
-    """False for names that are not NFC, hold what cannot be seen, have blank edges, or pass for a known name."""
+def is_canonical(name: str, looks: Callable[[], Mapping[str, set[str]]]) -> bool:
+    """False for names that are not NFC, hold what cannot be seen, have blank edges, or pass for a known name.
+
+    `looks`: the known names by their skeletons.
+    """
     if name.isascii() and name.isprintable() and name == name.strip():
         return bool(name) and len(name) <= MAX_NAME_CHARACTERS
     from unicodedata import category, is_normalized
@@ -33,8 +36,8 @@ def is_canonical(name: str, known: Iterable[str]) -> bool:
         return False
     if any(category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or letter in _INVISIBLE for letter in name):
         return False
-    known = set(known)
-    return name in known or skeleton(name) not in {skeleton(one) for one in known}
+    alike = looks().get(skeleton(name))
+    return alike is None or name in alike
 
 
 _INVISIBLE: Final = frozenset(

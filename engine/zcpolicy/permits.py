@@ -5,11 +5,11 @@ In: a decision that permits. Out: nothing; the session, the ledger and the resol
 
 from __future__ import annotations
 
-from zcpolicy.budgets import Unpayable, amount_of, pot_names
 from zcpolicy.condition import truth_of
 from zcpolicy.facts import MAX_HISTORY, Entry
 from zcpolicy.ledgers.memory import Charge
 from zcpolicy.operands import Call
+from zcpolicy.pots import Unpayable, amount_of, pot_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ def labels_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution
 def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution, now: float) -> list[Charge]:
     """One call, and one sum for each argument that a limit on this tool sums."""
     counted = plan.stack.counted
-    above: list[ResolvedAgentExecution] = []
-    next_above: ResolvedAgentExecution | None = run
-    while next_above is not None:
-        above.append(next_above)
-        next_above = next_above.parent
+    line = [run, *run.above()]
     common: dict[str, Any] = {
         "at": now,
         "tool": plan.name,
@@ -57,11 +53,11 @@ def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecutio
         "agents": tuple(level.agent for level in counted),
         "chains": frozenset(name for level in counted for name in level.chain),
         "skills": frozenset(skill for level in counted for skill in level.skills),
-        "sessions": frozenset(one.session.id for one in above),
-        "turns": frozenset((one.session.id, one.session.turn) for one in above),
+        "sessions": frozenset(one.session.id for one in line),
+        "turns": frozenset((one.session.id, one.session.turn) for one in line),
         "values": _values(plan, arguments),
     }
-    sums = sorted({tuple(limit.get("argument", ())) for _, _, _, limit in plan.limits if limit["unit"] == "sum"})
+    sums = sorted({counting.argument for counting in plan.limits if counting.unit == "sum"})
     return [
         Charge(unit="calls", amount=1, **common),
         *(Charge(unit="sum", amount=amount_of(path, arguments, None), argument=path, **common) for path in sums),
@@ -70,11 +66,11 @@ def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecutio
 
 def _values(plan: Plan, arguments: dict[str, Any]) -> dict[tuple[str, ...], frozenset[str]]:
     found: dict[tuple[str, ...], frozenset[str]] = {}
-    for _, _, _, limit in plan.limits:
-        each = limit.get("each", [])
-        if each and each[0] == "args":
+    for counting in plan.limits:
+        path = counting.by_value()
+        if path:
             try:
-                found[tuple(each[1:])] = pot_names(tuple(each[1:]), arguments, None)
+                found[path] = pot_names(path, arguments, None)
             except Unpayable:
                 continue
     return found

@@ -27,14 +27,15 @@ from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, Final
 
+    from zcpolicy.budgets import Counting
     from zcpolicy.condition import Node
     from zcpolicy.facts import Drift, Session, ToolName
     from zcpolicy.resolver import ResolvedAgentExecution
-    from zcpolicy.shapes import Answer, Limit, Rule, Tool
-    from zcpolicy.stack import BodyRef, Level, Stack
+    from zcpolicy.shapes import Answer, Rule, Tool
+    from zcpolicy.stack import BodyRef, Stack
 
     Decide = Callable[[Any, "ResolvedAgentExecution"], Decision]
 
@@ -62,11 +63,20 @@ class Plan:
     """What a stack can say of one tool, and `decide(arguments, run)`."""
 
     __slots__ = (
-        "_free", "_sites", "_verdicts", "bodies", "decide", "limits", "marks", "name", "protects", "questions", "requires",
+        "_free", "_sites", "_verdicts", "bodies", "charged", "decide", "limits", "marks", "name", "protects", "questions", "requires",
         "stack", "tool", "tool_id",
     )  # fmt: skip
 
-    def __init__(self, stack: Stack, tool_id: int, tool: Tool, protects: bool, drift: Drift | None = None) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        tool_id: int,
+        tool: Tool,
+        protects: bool,
+        charged: Mapping[str, object],
+        drift: Drift | None = None,
+    ) -> None:
+        self.charged = charged  # whether anything was ever charged
         self.stack = stack
         self.tool_id = tool_id
         self.tool = tool
@@ -74,7 +84,7 @@ class Plan:
         self.questions: dict[tuple[str, bool], Question] = {}
         self.requires: list[tuple[RuleRef, int]] = []
         self.marks: list[tuple[RuleRef, Node | None]] = []
-        self.limits: list[tuple[Level, BodyRef, int, Limit]] = []
+        self.limits: list[Counting] = []
         self._free = FIRST_FREE
         self._verdicts: dict[int, Verdict] = {}
         own, context = stack.own, head_of(stack.program)["context"]
@@ -159,11 +169,13 @@ class Plan:
         return question.may
 
     def _limit(self) -> None:
-        for level in self.stack.counted:
+        for above, level in enumerate(self.stack.counted):
             for body in level.bodies:
                 for index, limit in enumerate(body.data.get("limits", ())):
                     if "tools" not in limit or self._has(limit["tools"]):
-                        self.limits.append((level, body, index, limit))
+                        from zcpolicy.budgets import Counting
+
+                        self.limits.append(Counting(self.stack, above, level, body, index, limit))
 
     def speaks(self, rule: Rule) -> bool:
         """Whether a rule is about this tool."""

@@ -164,10 +164,13 @@ class Program(Sealed):
     @property
     def tools(self) -> tuple[str | tuple[str, str], ...]:
         """The names of all tools of the catalogue: `name` of the host, `(server, name)` of a server."""
-        return tuple(
-            tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
-            for tool in head_of(self)["tools"]
-        )
+        found: tuple[str | tuple[str, str], ...] | None = self._parsed.get("tools")
+        if found is None:
+            found = self._parsed["tools"] = tuple(
+                tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
+                for tool in head_of(self)["tools"]
+            )
+        return found
 
     def __repr__(self) -> str:
         return f"<Program {self.digest[:12]}, {len(self._agent_lines)} agents>"
@@ -194,6 +197,16 @@ def tools_in(program: Program, ids: ToolIds) -> frozenset[int]:
     found: frozenset[int] | None = program._parsed.get(key)
     if found is None:
         found = program._parsed[key] = unpack(ids, len(head_of(program)["tools"]))
+    return found
+
+
+def names_in(program: Program, ids: ToolIds) -> frozenset[str | tuple[str, str]]:
+    """The names of a packed set of tools, remembered. For the engine."""
+    key = f"names {ids}"
+    found: frozenset[str | tuple[str, str]] | None = program._parsed.get(key)
+    if found is None:
+        tools = program.tools
+        found = program._parsed[key] = frozenset(tools[index] for index in tools_in(program, ids))
     return found
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
-from zcpolicy.delegation import is_independent, refusal, stack_below
+from zcpolicy.delegation import is_independent, refusal, stack_below, with_skill
 from zcpolicy.facts import Entry, Narrowing, Session
+from zcpolicy.mentions import sources
+from zcpolicy.names import is_canonical, skeleton
 from zcpolicy.narrowing import body_of
 from zcpolicy.plan import Plan, base_bits
 from zcpolicy.program import head_of
@@ -49,7 +51,17 @@ class Resolver(Sealed):
     reloads. `ledger`: what was spent; by default in this process's memory.
     """
 
-    __slots__ = ("_by_agent", "_clients", "_protected", "_tool_ids", "_unknown", "generation", "ledger", "program")
+    __slots__ = (
+        "_by_agent",
+        "_clients",
+        "_protected",
+        "_skeletons",
+        "_tool_ids",
+        "_unknown",
+        "generation",
+        "ledger",
+        "program",
+    )
     _maker = "`Resolver(program)`"
 
     if TYPE_CHECKING:
@@ -70,6 +82,7 @@ class Resolver(Sealed):
             self._tool_ids: Final[dict[ToolName, int]] = made
             self._by_agent: Final[dict[str, Stack]] = made
             self._unknown: Final[dict[Any, str]] = made
+            self._skeletons: Final[dict[str, set[str]]] = made
             self._clients: Final[dict[str, list[Entry]]] = made
 
     def __new__(
@@ -94,6 +107,7 @@ class Resolver(Sealed):
         put(made, "_tool_ids", {name: index for index, name in enumerate(program.tools)})
         put(made, "_by_agent", {})
         put(made, "_unknown", {})
+        put(made, "_skeletons", {})
         put(made, "_clients", {})
         return made
 
@@ -112,35 +126,34 @@ class Resolver(Sealed):
         `independent=False` makes a child bounded although it may be independent. Raises UnknownAgent, ResolveError
         (not delegable, a skill that is not the agent's, a fact that is needed and never supplied), CompiledError.
         """
-        loaded = tuple(dict.fromkeys(skills))
-        if parent is not None:
-            stack, session = self._below(agent, session, narrowing, parent, loaded, independent)
-        elif narrowing is None and not loaded:
-            stack = self._plain(agent)
+        wanted = tuple(dict.fromkeys(skills))
+        _known_skills(self.program, wanted)
+        facts = _facts_of(session, parent)
+        active = tuple(dict.fromkeys((*sorted(facts.skills), *wanted)))
+        if parent is None:
+            stack = self._stack(agent, facts, narrowing, active)
         else:
-            stack = self._root(agent, narrowing, loaded)
-        session = session if session is not None else Session()
-        for skill in loaded:
+            stack = self._below(agent, parent, narrowing, active, independent)
+        for skill in wanted:
             _may_load(stack, skill)
-        if session.never:
+        facts.skills |= frozenset(wanted)
+        if facts.never:
             from zcpolicy.needs import refuse_unmet
 
-            refuse_unmet(stack, session)
-        if session.drift:
-            stack = Stack(stack.program, stack.levels, stack.counted)  # plans that know of the drift, for this run
-        return _execution(self, stack, session, parent)
+            refuse_unmet(stack, facts)
+        return _execution(self, stack, facts, parent)
 
     def decide(self, agent: str, tool: ToolName, arguments: object, *, session: Session | None = None) -> Decision:
         """One decision without holding an execution; an unknown agent is a deny."""
+        facts = session if session is not None else Session()
         try:
-            run = _execution(self, self._plain(agent), session if session is not None else Session(), None)
+            stack = self._stack(agent, facts, None, tuple(sorted(facts.skills)))
         except UnknownAgent:
             verdict = Verdict("deny", "unknown-agent")
             verdict.tool = tool
-            nobody = Stack(self.program, (Level(str(agent), (), (), 0, ()),), ())
-            run = _execution(self, nobody, session if session is not None else Session(), None)
-            return Decision(verdict, {}, run, run.session.labels)
-        return run.decide(tool, arguments)
+            nobody = Stack(self.program, (Level(str(agent)[:60], (), (), 0, ()),), ())
+            return Decision(verdict, {}, _execution(self, nobody, facts, None), facts.labels)
+        return _execution(self, stack, facts, None).decide(tool, arguments)
 
     # --- for the engine ------------------------------------------------------------------------------------------
 
@@ -167,17 +180,9 @@ class Resolver(Sealed):
         """The plan of a tool, or the deny for a name that is none."""
         known = self._tool_ids.get(tool) if _is_name(tool) else None
         if known is not None and self._why_unknown(tool, known=True) != "not-canonical":
-            from zcpolicy.mentions import sources
-
             data = head_of(self.program)["tools"][known]
-            protects = self._protected is not None and sources(data["schema"])[0]
-            return Plan(
-                stack,
-                known,
-                data,
-                protects or (self._protected is not None and _has_url(data)),
-                session.drift.get(tool),
-            )
+            protects = self._protected is not None and any(sources(data["schema"]))
+            return Plan(stack, known, data, protects, self.ledger.charged, session.drift.get(tool))
         verdict = Verdict("deny", self._why_unknown(tool, known=False))
         verdict.tool = tool
         return verdict
@@ -187,31 +192,35 @@ class Resolver(Sealed):
             return "unknown-tool"
         found = self._unknown.get(tool)
         if found is None:
-            from zcpolicy.names import is_canonical
-
             parts = (tool,) if isinstance(tool, str) else tool
-            names = {part for name in self._tool_ids for part in ((name,) if isinstance(name, str) else name)}
-            found = "unknown-tool" if all(is_canonical(part, names) for part in parts) else "not-canonical"
+            found = "unknown-tool" if all(is_canonical(part, self._looks) for part in parts) else "not-canonical"
             if not known:
                 if len(self._unknown) >= MAX_UNKNOWN_NAMES:
                     self._unknown.clear()
                 self._unknown[tool] = found
         return found
 
-    def _plain(self, agent: str) -> Stack:
-        """The stack of an agent with nothing taken away: one for all its runs."""
-        stack = self._by_agent.get(agent) if type(agent) is str else None
-        if stack is None:
-            stack = self._by_agent[agent] = self._root(agent, None, ())
-        return stack
+    def _looks(self) -> dict[str, set[str]]:
+        """What known names look like, with the names that do; worked out when an odd name first comes."""
+        if not self._skeletons:
+            for name in self._tool_ids:
+                for part in (name,) if isinstance(name, str) else name:
+                    self._skeletons.setdefault(skeleton(part), set()).add(part)
+        return self._skeletons
 
-    def _root(self, agent: str, narrowing: Narrowing | None, skills: tuple[str, ...]) -> Stack:
-        _known_skills(self.program, skills)
-        known = agent in self.program.agents
-        level = level_of(self.program, agent, 0, skills, self._added(narrowing)) if known else None
-        if level is None:
-            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
-        return Stack(self.program, (level,), (level,))
+    def _stack(self, agent: str, session: Session, narrowing: Narrowing | None, skills: tuple[str, ...]) -> Stack:
+        """An agent's stack; with nothing taken away and nothing drifted, one for all its runs."""
+        plain = narrowing is None and not skills and not session.drift
+        stack = self._by_agent.get(agent) if plain and type(agent) is str else None
+        if stack is None:
+            known = agent in self.program.agents
+            level = level_of(self.program, agent, 0, skills, self._added(narrowing)) if known else None
+            if level is None:
+                raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
+            stack = Stack(self.program, (level,), (level,))
+            if plain:
+                self._by_agent[agent] = stack
+        return stack
 
     def _added(self, narrowing: Narrowing | None) -> tuple[BodyRef, ...]:
         return () if narrowing is None else (body_of(narrowing, self.program, self._tool_ids),)
@@ -219,12 +228,11 @@ class Resolver(Sealed):
     def _below(
         self,
         agent: str,
-        session: Session | None,
-        narrowing: Narrowing | None,
         parent: ResolvedAgentExecution,
+        narrowing: Narrowing | None,
         skills: tuple[str, ...],
         independent: bool | None,
-    ) -> tuple[Stack, Session]:
+    ) -> Stack:
         above = parent.stack
         if parent.resolver is not self:
             raise ResolveError("the execution above is of another resolver")
@@ -236,15 +244,17 @@ class Resolver(Sealed):
         free = is_independent(above, agent)
         if independent and not free:
             raise ResolveError(f"agent `{agent}` may not be delegated to independently")
-        _known_skills(self.program, skills)
         stack = stack_below(above, agent, skills, self._added(narrowing), free and independent is not False)
         if stack is None:
             raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
-        return stack, _below_session(parent.session, session)
+        return stack
 
 
-def _below_session(above: Session, session: Session | None) -> Session:
-    """The child's facts: the delegator's labels and its lack of interactivity reach it."""
+def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) -> Session:
+    """The session of an execution. The delegator's labels and its lack of interactivity reach a child."""
+    if parent is None:
+        return session if session is not None else Session()
+    above = parent.session
     if session is None or session is above:
         return above
     session.mark(above.labels)
@@ -258,12 +268,6 @@ def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:
     from zcpolicy.predicates.path import protected_hit
 
     return protected_hit(files)
-
-
-def _has_url(tool: Any) -> bool:
-    from zcpolicy.mentions import sources
-
-    return sources(tool["schema"])[1]
 
 
 def _is_name(tool: Any) -> TypeGuard[ToolName]:
@@ -310,6 +314,15 @@ class ResolvedAgentExecution(Sealed):
     def depth(self) -> int:
         """How many executions stand above this one."""
         return self.stack.own.depth
+
+    def above(self) -> list[ResolvedAgentExecution]:
+        """The executions above this one, nearest first."""
+        found: list[ResolvedAgentExecution] = []
+        one = self.parent
+        while one is not None:
+            found.append(one)
+            one = one.parent
+        return found
 
     def decide(self, tool: ToolName, arguments: object) -> Decision:
         """The decision for one call. `arguments`: a dictionary of JSON values, or JSON text. Never raises."""
@@ -358,6 +371,19 @@ class ResolvedAgentExecution(Sealed):
 
         record(again, ok)
         return again
+
+    def load_skill(self, skill: str) -> None:
+        """Puts a skill's restrictions on this execution and on its session, for good. Raises ResolveError."""
+        _known_skills(self.resolver.program, (skill,))
+        _may_load(self.stack, skill)
+        self.session.skills |= {skill}
+        put(self, "stack", with_skill(self.stack, skill))
+        put(self, "_plans", self.stack.decides)
+
+    def finish(self) -> None:
+        """The answer goes to the execution above, and this session's labels with it."""
+        if self.parent is not None:
+            self.parent.session.mark(self.session.labels)
 
     def explain(self, decision: Decision) -> list[dict[str, Any]]:
         """The whole trace of a decision of this execution."""

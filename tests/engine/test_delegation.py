@@ -144,6 +144,34 @@ def test_skills() -> None:
         resolver.resolve("a", skills=["z"])
 
 
+def test_a_skill_that_is_loaded_on_the_way_holds_from_then_on() -> None:
+    skill = body("s", kind="skill", only=[{"tools": "0"}])
+    bodies = [body("a", BOTH, skills=["s"], delegate=to(free=("b",))), body("b", BOTH, skills=[])]
+    resolver = Resolver(program(TOOLS, *bodies, skills={"s": skill}))
+    run = resolver.resolve("a")
+    assert may(run) == ["read", "write"]
+    run.load_skill("s")
+    run.load_skill("s")
+    assert (may(run), run.tools()) == (["read"], ("read",))
+    assert may(resolver.resolve("a", session=run.session)) == ["read"], "the session remembers it"
+    assert may(resolver.resolve("b", parent=run)) == ["read"], "and it reaches every child"
+    assert resolver.decide("a", "write", {}, session=run.session).reason == "outside-only"
+    assert may(resolver.resolve("a")) == ["read", "write"], "another session does not"
+    with pytest.raises(ResolveError, match="agent `b` may not load skill `s`"):
+        resolver.resolve("b").load_skill("s")
+
+
+def test_labels_come_back_with_the_answer() -> None:
+    bodies = [body("a", READ, delegate=to("b")), body("b", READ, rule("mark", "0", label="l"))]
+    resolver = Resolver(program(TOOLS, *bodies, labels=["l", "m"]))
+    above = resolver.resolve("a", session=Session(labels=["m"]))
+    child = resolver.resolve("b", parent=above, session=Session())
+    child.permit(child.decide("read", {}))
+    assert (child.session.labels, above.session.labels) == ({"l", "m"}, {"m"})
+    child.finish()
+    assert above.session.labels == {"l", "m"}
+
+
 def test_agents_that_are_not_there() -> None:
     resolver = Resolver(program(TOOLS, body("a")))
     odd_names: list[Any] = ["z", "", None, 7, [], ("a",)]

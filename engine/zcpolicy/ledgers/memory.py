@@ -6,14 +6,22 @@ applies to what is spent.
 
 from __future__ import annotations
 
+from collections import deque
 from threading import Lock
+
+from zcpolicy.exact import added
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from decimal import Decimal
+    from typing import Final
 
     from zcpolicy.facts import ToolName
+
+
+MAX_POTS: Final = 10_000
+"""Pots whose sums are remembered; a forgotten one is counted from all charges again."""
 
 
 class Charge:
@@ -61,28 +69,53 @@ class Charge:
         self.values: Mapping[tuple[str, ...], frozenset[str]] = values or {}
 
 
-class MemoryLedger:
-    """Charges by unit, oldest first."""
+class Spent:
+    """What counts in one pot: its charges, oldest first, and their sum."""
 
-    __slots__ = ("_by_unit", "_latest", "_lock")
+    __slots__ = ("charges", "seen", "total")
 
     def __init__(self) -> None:
-        self._by_unit: dict[str, list[Charge]] = {}
+        self.charges: deque[Charge] = deque()
+        self.total: int | Decimal = 0
+        self.seen = 0
+
+
+class MemoryLedger:
+    """Charges by unit, oldest first. `charged`: the same, for a quick look whether there are any."""
+
+    __slots__ = ("_latest", "_lock", "_pots", "charged")
+
+    def __init__(self) -> None:
+        self.charged: dict[str, list[Charge]] = {}
+        self._pots: dict[object, Spent] = {}
         self._latest = float("-inf")
         self._lock = Lock()
 
     def now(self, clock: float) -> float:
-        """The clock, and never before the last charge."""
-        return max(clock, self._latest)
+        """The clock, and never before a time that was already acted on."""
+        self._latest = max(clock, self._latest)
+        return self._latest
 
     def add(self, charges: Iterable[Charge]) -> None:
         """All of them at once."""
         with self._lock:
             for charge in charges:
-                self._by_unit.setdefault(charge.unit, []).append(charge)
-                self._latest = max(self._latest, charge.at)
+                self.charged.setdefault(charge.unit, []).append(charge)
 
-    def matching(self, unit: str, counts: Callable[[Charge], bool]) -> list[Charge]:
-        """The charges of a unit that count."""
+    def spent(self, pot: object, unit: str, counts: Callable[[Charge], bool], after: float | None) -> Spent:
+        """What is spent in a pot since a time. What was counted before is not counted again; times only go forward."""
         with self._lock:
-            return [charge for charge in self._by_unit.get(unit, ()) if counts(charge)]
+            found = self._pots.get(pot)
+            if found is None:
+                if len(self._pots) >= MAX_POTS:
+                    self._pots.clear()
+                found = self._pots[pot] = Spent()
+            charges = self.charged.get(unit, [])
+            for index in range(found.seen, len(charges)):
+                if counts(charges[index]):
+                    found.charges.append(charges[index])
+                    found.total = added(found.total, charges[index].amount)
+            found.seen = len(charges)
+            while after is not None and found.charges and found.charges[0].at <= after:
+                found.total = added(found.total, -found.charges.popleft().amount)
+            return found
