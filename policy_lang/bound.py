@@ -4,13 +4,14 @@ In: nothing. Out: frozen types. Tool sets are looked up by the node that wrote t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from policy_lang import ast
+from policy_lang.diagnostics import Diagnostic
 from policy_lang.gather import Gathered, LoadedFile
 from policy_lang.tools import Catalogue
-from zcpolicy.shapes import Schema
+from zcpolicy.shapes import Body, BodyOrigins, Schema
 
 BodyKind = Literal["agent", "narrows", "ceiling", "skill", "profile"]
 S = TypeVar("S", bound=ast.Statement)
@@ -60,6 +61,25 @@ class BundleTools:
     tools: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What earlier compilations found out about agents that are stubs now: without statements, not judged again.
+
+    `agents`: their full names. `lowered`: what became of them. `findings`: about them. `granted`: tools that their
+    roots allow. `used`: the names that they use, by what they name.
+    """
+
+    agents: frozenset[str] = frozenset()
+    lowered: dict[str, tuple[Body, BodyOrigins]] = field(default_factory=dict[str, tuple[Body, BodyOrigins]])
+    findings: tuple[Diagnostic, ...] = ()
+    granted: frozenset[int] = frozenset()
+    used: frozenset[tuple[str, str]] = frozenset()
+
+
+NOTHING = Kept()
+"""A compilation from nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
     """The whole policy, resolved. Mappings are by full name (an import's prefix and a dot before it).
@@ -83,6 +103,7 @@ class Bound:
     groups: dict[str, tuple[ast.Group, LoadedFile]]
     names: dict[tuple[int, str, str], str]
     tool_sets: dict[int, frozenset[int]]
+    kept: Kept = NOTHING
 
     def ids(self, node: ast.ToolSet) -> frozenset[int]:
         """The ids of the tools that a reference means; empty where it could not be bound."""

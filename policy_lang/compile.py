@@ -4,24 +4,26 @@ In: a root file or text, and the layers above it. Out: a `Compiled`: the program
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from policy_lang import ast, codes
-from policy_lang.bound import Bound
+from policy_lang.bound import NOTHING, Bound, Kept
+from policy_lang.cache import Cache
 from policy_lang.checks import run_checks
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
 from policy_lang.files import read_source
 from policy_lang.gather import Gathered, Root, gather
+from policy_lang.incremental import keep, prepare
 from policy_lang.lower import lower
 from policy_lang.names import bind
 from policy_lang.source import Source
 from policy_lang.suppress import unsuppressed
 from policy_lang.types import check_kinds
 from zcpolicy.program import Program
-
+from zcpolicy.shapes import Origins, ProgramData
 
 NAMING = (
     ast.Edition | ast.Catalog | ast.Import | ast.Tool | ast.Server | ast.Risk | ast.Label | ast.Scope | ast.Let | ast.Group
@@ -43,8 +45,10 @@ class Compiled:
     bound: Bound | None = None
 
 
-def compile_policy(path: str | Path, *, layers: Sequence[str | Path] = ()) -> Compiled:
-    """Compile a policy file under its layers, highest first."""
+def compile_policy(path: str | Path, *, layers: Sequence[str | Path] = (), cache: Cache | None = None) -> Compiled:
+    """Compile a policy file under its layers, highest first; with a cache, unchanged files that only hold agents are
+    not parsed and not judged again.
+    """
     roots: list[Root] = []
     for each in (*layers, path):
         where = Path(each)
@@ -52,7 +56,7 @@ def compile_policy(path: str | Path, *, layers: Sequence[str | Path] = ()) -> Co
         if isinstance(source, Diagnostic):
             return Compiled(None, (source,))
         roots.append(Root(source, where.parent, where))
-    return compile_roots(roots)
+    return compile_roots(roots, cache)
 
 
 def compile_text(text: str, *, name: str = "<text>", folder: str | Path = ".") -> Compiled:
@@ -60,10 +64,14 @@ def compile_text(text: str, *, name: str = "<text>", folder: str | Path = ".") -
     return compile_roots([Root(Source(name, text), Path(folder))])
 
 
-def compile_roots(roots: Sequence[Root]) -> Compiled:
+def compile_roots(roots: Sequence[Root], cache: Cache | None = None) -> Compiled:
     """Every stage in turn. Logic is judged once names and kinds are right; a policy with an error is none."""
     with collector_paused():
-        return _compile(roots)
+        if cache is None:
+            gathered, found = gather(roots)
+            return _compile(gathered, found, NOTHING)
+        prepared = prepare(roots, cache)
+        return _compile(prepared.gathered, prepared.found, prepared.kept, lambda *made: keep(prepared, cache, *made))
 
 
 @contextmanager
@@ -83,6 +91,11 @@ UNREAD = frozenset(
 )
 """Something that would declare names could not be read: what is said of names after that follows from it."""
 
+Findings = tuple[Diagnostic, ...]
+
+LOGIC = "ZC3"
+"""Codes from here on are judged only once there is no error before."""
+
 FOLLOWING = frozenset({codes.UNKNOWN_TOOL, codes.UNKNOWN_TOOL_HERE, codes.UNKNOWN_TOOL_CALLED, codes.UNKNOWN_NAME, codes.EMPTY_SET})
 """What may follow from a declaration that could not be parsed."""
 
@@ -101,19 +114,27 @@ def independent(later: tuple[Diagnostic, ...], before: tuple[Diagnostic, ...], g
     return tuple(finding for finding in later if not (lost and finding.code in FOLLOWING))
 
 
-def _compile(roots: Sequence[Root]) -> Compiled:
-    gathered, found = gather(roots)
-    bound, of_names = bind(gathered)
+def _compile(gathered: Gathered, found: Findings, kept: Kept, keep: Callable[[Bound, Findings, ProgramData, Origins], None] | None = None) -> Compiled:
+    bound, of_names = bind(gathered, kept)
     found = (*found, *independent((*of_names, *check_kinds(bound)), found, gathered))
-    if not has_errors(found):
-        found = (*found, *run_checks(bound))
-    found = in_order(unsuppressed(found, gathered))
-    tests = tuple(
+    if has_errors(found):
+        known = tuple(finding for finding in kept.findings if finding.code.id < LOGIC)
+        return Compiled(None, in_order((*unsuppressed(found, gathered), *known)), tests_of(gathered), bound)
+    found = in_order((*unsuppressed((*found, *run_checks(bound)), gathered), *kept.findings))
+    if has_errors(found):
+        return Compiled(None, found, tests_of(gathered), bound)
+    data, origins = lower(bound)
+    if keep is not None:
+        keep(bound, found, data, origins)
+    return Compiled(Program.build(data, origins), found, tests_of(gathered), bound)
+
+
+def tests_of(gathered: Gathered) -> tuple[tuple[Source, ast.TestBlock], ...]:
+    """The `test` blocks of the policy's own root."""
+    return tuple(
         (file.source, node)
         for file in gathered.files
         if file.is_root and file.layer == gathered.lowest
         for node in file.file.declarations
         if isinstance(node, ast.TestBlock)
     )
-    program = None if has_errors(found) else Program.build(*lower(bound))
-    return Compiled(program, found, tests, bound)

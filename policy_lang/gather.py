@@ -3,7 +3,7 @@
 In: the layers' root sources, highest first, the policy itself last. Out: `Gathered`, and what went wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,9 +74,13 @@ class Gathered:
         return len(self.layers) - 1
 
 
-def gather(roots: Sequence[Root]) -> tuple[Gathered, tuple[Diagnostic, ...]]:
+Read = Callable[[Source], tuple[ast.File, tuple[Diagnostic, ...]]]
+"""`parse`, or what stands in for it."""
+
+
+def gather(roots: Sequence[Root], read: Read = parse) -> tuple[Gathered, tuple[Diagnostic, ...]]:
     """Read and parse everything that the roots name. Never raises on bad input; the findings say what is missing."""
-    reader = _Reader()
+    reader = _Reader(read)
     layers = tuple(reader.layer(number, root) for number, root in enumerate(roots))
     if len(roots) > 1:
         reader.unnamed_neighbours(roots)
@@ -86,7 +90,8 @@ def gather(roots: Sequence[Root]) -> tuple[Gathered, tuple[Diagnostic, ...]]:
 class _Reader:
     """The state of one walk over the imports: what was read, what is being read, what was found."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Read) -> None:
+        self.read = read
         self.found: list[Diagnostic] = []
         self.by_path: dict[Path, LoadedFile] = {}
         self.trail: list[Path] = []
@@ -113,7 +118,7 @@ class _Reader:
                                  root.source, Span(0, 0), help="import it, pass it as a layer, or move it away")  # fmt: skip
 
     def _load(self, root: Root, layer: int, *, is_root: bool, key: Path | None) -> LoadedFile:
-        file, found = parse(root.source)
+        file, found = self.read(root.source)
         self.found.extend(found)
         loaded = LoadedFile(file, root.folder, root.path, layer, is_root)
         self.current.append(loaded)

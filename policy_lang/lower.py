@@ -38,7 +38,7 @@ def lower(bound: Bound) -> tuple[ProgramData, Origins]:
     agents: dict[str, Agent] = {}
     origins: Origins = {"agents": {}, "ceiling": {}, "skills": {}}
     for name, body in sorted(bound.agents.items()):
-        lowered, origins["agents"][name] = lowering.body((body,))
+        lowered, origins["agents"][name] = bound.kept.lowered.get(name) or lowering.body((body,))
         agents[name] = {"body": lowered, "narrows": body.parent}
     ceiling, origins["ceiling"] = lowering.body(bound.ceilings)
     skills_: dict[str, Body] = {}

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from policy_lang import ast, codes
 from policy_lang.bodies import Bodies
-from policy_lang.bound import Bound, BoundBody, BundleTools, Namespace
+from policy_lang.bound import NOTHING, Bound, BoundBody, BundleTools, Kept, Namespace
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.gather import Gathered, LoadedFile
 from policy_lang.kinds import kind_schema
@@ -23,7 +23,7 @@ D = TypeVar("D", bound=ast.Declaration)
 N = TypeVar("N", bound=Named)
 
 
-def bind(gathered: Gathered) -> tuple[Bound, tuple[Diagnostic, ...]]:
+def bind(gathered: Gathered, kept: Kept = NOTHING) -> tuple[Bound, tuple[Diagnostic, ...]]:
     """Resolve every name. With an error among the findings the result serves further reporting only."""
     catalogue, of_tools = build_catalogue(gathered)
     scopes, of_names = build_scopes(gathered)
@@ -49,6 +49,7 @@ def bind(gathered: Gathered) -> tuple[Bound, tuple[Diagnostic, ...]]:
         groups={full: (node, file) for full, node, file in _named(scopes, "group", ast.Group)},
         names=scopes.visible,
         tool_sets=binder.sets,
+        kept=kept,
     )
     mentions = Mentions(bound, scopes, binder)
     mentions.visit()

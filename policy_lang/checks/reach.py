@@ -75,7 +75,7 @@ class Reach:
     def granted_by_any(self) -> Ids:
         """What some agent's root grants."""
         roots = (view for view in self.survey.agents.values() if view.body.kind == "agent")
-        return _union(rule.ids for view in roots for rule in view.rules["allow"])
+        return self.survey.bound.kept.granted | _union(rule.ids for view in roots for rule in view.rules["allow"])
 
     def callable(self, name: str) -> Ids:
         """What an agent can call at all: granted, and withheld by no body of its execution on every call."""

@@ -170,7 +170,7 @@ def survey(bound: Bound) -> Survey:
     """Sort the statements of every body."""
     return Survey(
         bound,
-        {name: _view(bound, body) for name, body in bound.agents.items()},
+        {name: _view(bound, body) for name, body in bound.agents.items() if name not in bound.kept.agents},
         tuple(_view(bound, body) for body in bound.ceilings),
         {name: _view(bound, body) for name, body in bound.skills.items()},
         {name: _view(bound, body) for name, body in bound.profiles.items()},

@@ -3,11 +3,11 @@
 In: `Survey`. Out: `Usage`: names with what they name (`("group", "readers")`), by full name.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from policy_lang import ast
-from policy_lang.bound import Bound, Namespace
+from policy_lang.bound import Bound, BoundBody, Namespace
 from policy_lang.checks.survey import Survey
 from policy_lang.conditions import leaves
 from policy_lang.gather import LoadedFile
@@ -43,19 +43,30 @@ class Usage:
 
 def usage(survey: Survey) -> Usage:
     """Everything that bodies, declarations and tests name."""
-    used = Usage(survey.bound)
-    for view in survey.bodies():
-        for placed in view.body.statements:
+    used = Usage(survey.bound, {*survey.bound.kept.used})
+    _bodies(used, (view.body for view in survey.bodies()))
+    for file in survey.bound.gathered.files:
+        for declaration in file.file.declarations:
+            _declaration(used, declaration, file)
+    return used
+
+
+def names_used_in(bound: Bound, bodies: Iterable[BoundBody]) -> set[tuple[Space, str]]:
+    """What these bodies name."""
+    used = Usage(bound)
+    _bodies(used, bodies)
+    return used.names
+
+
+def _bodies(used: Usage, bodies: Iterable[BoundBody]) -> None:
+    for body in bodies:
+        for placed in body.statements:
             if placed.via is None:
                 if isinstance(placed.node, ast.Rule):
                     _rule(used, placed.node, placed.file)
                 else:
                     _statement(used, placed.node, placed.file)
-        used.names.update(("profile", name) for name in view.body.uses)
-    for file in survey.bound.gathered.files:
-        for declaration in file.file.declarations:
-            _declaration(used, declaration, file)
-    return used
+        used.names.update(("profile", name) for name in body.uses)
 
 
 def _rule(used: Usage, node: ast.Rule, file: LoadedFile) -> None:
