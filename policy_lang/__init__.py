@@ -28,15 +28,18 @@ else:
 __all__ = ["Diagnostic", "PolicyError", "check", "load", "loads"]
 
 
-def load(path: str | Path, *, layers: Sequence[str | Path] = ()) -> Program:
+def load(path: str | Path, *, layers: Sequence[str | Path] = (), cache: str | Path | None = None) -> Program:
     """Compile a policy file under its layers, highest first.
+
+    `cache`: a folder in which what was found out about unchanged files is kept; guard it like the policy files.
 
     Raises:
         PolicyError: the policy has errors; `diagnostics` says where and why.
     """
+    from policy_lang.cache import Cache
     from policy_lang.compile import compile_policy
 
-    compiled = compile_policy(path, layers=layers)
+    compiled = compile_policy(path, layers=layers, cache=Cache(cache) if cache is not None else None)
     if compiled.program is None:
         raise _errors(compiled.diagnostics)
     return compiled.program
