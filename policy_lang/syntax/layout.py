@@ -33,6 +33,12 @@ _OPERATORS: Final = _CONNECTIVES | frozenset({
     "in", "like", "matches", "contains", "under", "glob", "in_domain", "in_net", "only", "any",
 })  # fmt: skip
 
+_BEFORE_NAMES: Final = frozenset({
+    "allow", "ask", "deny", "auto_approve", "only", "on", "to", "before", "require", "except", "use", "connect", "skills",
+    "read", "write", "marked", "as", "skill", "narrows", "of", "label", "scope",
+})  # fmt: skip
+"""Behind one of them `and`, `or` and `not` at a line's end are names."""
+
 # Every event is preceded by what has no meaning here: finished strings and whatever else; `\Z` ends the search.
 _EVENT = re.compile(
     r"""(?:[^"\#\n(){}\[\]r]++|(?<![\w\-])r"[^"\n]*+"|r(?!")|(?<=[\w\-])r|"(?:[^"\\\n]|\\.)*+")*+"""
@@ -45,7 +51,6 @@ _AFTER_LEFT = re.compile(
     r"""(?:^|[\s(])(?:(?:args|session|tool|agent)(?:\.(?:[\w\-]++|"[^"\n]*+"))++|(?:paths|urls)(?:\.[\w\-]++)*+)\s++"""
     r"""(?:(?:not\s++)?in|like|matches|contains|under|glob|in_domain|in_net|runs\s++(?:only|any))\Z"""
 )
-_CONDITION = re.compile(r"(?:^|[\s(])(?:when|unless|and|or)[\s(]")
 _KIND_END = re.compile(r"list\s*+<[\w\s<>]*+\Z")
 _FIRST_WORD = re.compile(r"[ \t]*+([a-z_]++)(?![\w\-])")
 
@@ -173,13 +178,14 @@ class _Reader:
         if not mark.isalpha():
             return False
         word = _LAST_WORD.search(text[max(0, last - 10) : last + 1])
-        if word is None or word[0] not in _OPERATORS or text[last - len(word[0])] not in " \t\r()":
+        if word is None or word[0] not in _OPERATORS or text[last - len(word[0])] not in " \t\r\n()]":
             return False
         line = text[max(text.rfind("\n", 0, last) + 1, last - _TAIL) : last + 1]
         if word[0] not in _CONNECTIVES:
             return bool(_AFTER_LEFT.search(line))
-        before = line[: -len(word[0])]
-        return not before.rstrip().endswith(",") and bool(_CONDITION.search(before))
+        before = line[: -len(word[0])].rstrip()
+        named = _LAST_WORD.search(before)
+        return not before.endswith(",") and (named is None or named[0] not in _BEFORE_NAMES)
 
     def commented_head(self, run: str, at: int) -> None:
         """A continuation directly below a comment that was a statement would join the statement above that one."""

@@ -47,6 +47,8 @@ RULE = (
         pytest.param(RULE.replace("in [", "in\n ["), id="in an operator that is a word"),
         pytest.param(RULE.replace("in [", "in # note\n ["), id="in an operator and a comment"),
         pytest.param(RULE.replace("and args", "and\n args"), id="in and"),
+        pytest.param(RULE.replace("args.b in [1, 2] unless", "args.b in [\n1,\n2\n]\nunless"), id="below a list"),
+        pytest.param(RULE.replace("and args", "\nand\n args"), id="in and alone on its line"),
         pytest.param(RULE.replace("[1, 2]", "[\n1\n,\n2\n,\n]"), id="anywhere in brackets"),
         pytest.param(
             RULE.replace("(args.c or args.d)", "(\nargs.c\nor args.d # note\n)"), id="anywhere in parentheses"
@@ -65,6 +67,16 @@ def test_these_are_the_same_rule(text: str) -> None:
     [
         pytest.param("let a =\n 1", "let a = 1", id="="),
         pytest.param('test "t" { agent a; call x() =>\n deny }', 'test "t" { agent a; call x() => deny }', id="=>"),
+        pytest.param(
+            "agent a { deny x when args.a in [\n1] and\n args.b }",
+            "agent a { deny x when args.a in [1] and args.b }",
+            id="and below a list",
+        ),
+        pytest.param(
+            "agent a { deny x when has args.a or\n args.b }",
+            "agent a { deny x when has args.a or args.b }",
+            id="or at a line's end",
+        ),
         pytest.param("context { a:\n string }", "context { a: string }", id="a colon"),
         pytest.param(
             'agent a { deny x when args.a not in\n "b" }', 'agent a { deny x when args.a not in "b" }', id="not in"
