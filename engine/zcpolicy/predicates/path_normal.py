@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 from zcpolicy.predicates.path_automaton import Component
 
+_PROC: Final = frozenset({"proc"})
+_DEV: Final = frozenset({"dev"})
 _MAGIC: Final = frozenset({"cwd", "root", "fd"})
 _DESCRIPTORS: Final = frozenset({"fd", "stdin", "stdout", "stderr"})
 
@@ -66,9 +68,9 @@ def normal_form(root: Root, components: Iterable[Component]) -> Normal | None:
 
 
 def _leads_away(stack: list[Component]) -> bool:
-    if stack[0] == "proc":
-        return len(stack) > 2 and _among(stack[-1], _MAGIC)
-    return stack[0] == "dev" and len(stack) == 2 and _among(stack[1], _DESCRIPTORS)
+    if len(stack) > 2 and _among(stack[0], _PROC):
+        return _among(stack[-1], _MAGIC)
+    return len(stack) == 2 and _among(stack[0], _DEV) and _among(stack[1], _DESCRIPTORS)
 
 
 def _among(component: Component, names: frozenset[str]) -> bool:

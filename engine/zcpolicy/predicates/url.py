@@ -70,8 +70,6 @@ def _parse(text: str) -> Url | None:
     except ValueError:  # UnicodeEncodeError, for half a character, is one too
         return None
     scheme, href, host = url.protocol[:-1], url.href, url.hostname
-    if scheme != written[1].lower():
-        return None
     if written[2] is None:
         # without `//` a scheme that has hosts is read in more than one way
         return None if scheme in _PORTS or scheme == "file" else Url(scheme, "", None, url.pathname, href)

@@ -41,6 +41,8 @@ from zcpolicy.predicates.refs import Truth
         ("api.Docs.Example", None),
         ("docs.exam\u200bple", None),
         ("docs\u3002example", None),
+        ("a\x00b.docs.example", None),
+        ("a\x7fb.docs.example", None),
         ("\uff44ocs.example", None),
         ("EVIL.test", False),
         ("b\u00fccher.example", False),

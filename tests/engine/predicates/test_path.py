@@ -121,7 +121,11 @@ def test_a_home_directory_that_the_host_vouches_for() -> None:
     # another user's home is not told
     assert asked(PathRef(("~v/.ssh/id",), tilde=True), home) is None
     # and nobody may have that name
-    assert under(("/w",), False)(PathRef(("~v/x",), tilde=True), home) is None
+    assert glob(("/w/~v*/**",), False)(PathRef(("~v/x",), tilde=True), home) is None
+    assert glob(("/w/~*/**",), False)(PathRef(("~/x",), tilde=True), home) is False
+    # a directory that a shell changed to
+    assert asked(PathRef(("id",), base="~/.ssh"), home) is True
+    assert asked(PathRef(("id",), base="~/.ssh"), APP) is None
 
 
 # --- what is UNKNOWN -------------------------------------------------------------------------------------------------
@@ -232,6 +236,16 @@ def test_written_against_written_and_resolved_against_resolved() -> None:
     assert glob(("**/b/**",), False)(ref("/a/k"), where) is None
 
 
+def test_a_directory_that_a_shell_collapsed_and_a_path_that_nobody_did() -> None:
+    # `cd l/..` stays in /w for the shell, and `cat t/../x` follows t
+    def resolve(path: str) -> str:
+        return "/s/x" if path == "/w/t/../x" else posixpath.normpath(path)
+
+    where = Where(cwd="/w", resolve=resolve)
+    assert under(("/s",), False)(PathRef(("t/../x",), base="l/.."), where) is None
+    assert under(("/s",), False)(PathRef(("x",), base="l/.."), where) is False
+
+
 def test_what_the_resolver_cannot_tell_is_unknown() -> None:
     def refuses(_path: str) -> str | None:
         raise OSError
@@ -324,6 +338,8 @@ def test_a_directory_that_the_text_leaves_open_may_be_any() -> None:
         ((None, "/.env"), True),
         ((None, ".pem"), True),
         ((None, ".py"), None),  # it may lie in .ssh
+        (("", "/w/.env"), True),
+        (("/w/", ".e", "", "nv"), True),
         (("/w/", None, "/../.env"), True),
     ],
 )
@@ -341,10 +357,33 @@ def test_a_partly_known_word(parts: Parts, expected: Truth) -> None:
         (("/w/app/.", WITHIN), None),  # `.*` may be `..`
         (("/w/app/", WITHIN, "/../x"), True),
         (("/etc/", WITHIN), False),
+        (("", "~/x"), None),
     ],
 )
 def test_a_partly_known_word_stands_for_granting(parts: Parts, expected: Truth) -> None:
     assert under(("/w/app",), True)(PathRef(parts), APP) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "parts", "expected"),
+    [
+        ("/a/*.py", ("/x/", None, ".py"), None),  # a hole that holds `..` leaves what stands before it
+        ("/a/?*", ("/a/", WITHIN), True),  # a name has a character
+        ("/a/??*", ("/a/b", WITHIN), None),
+        ("/a/b*", ("/a/b", WITHIN, "c"), True),
+        ("/a/\u00e9*", ("/a/e", WITHIN), None),  # what follows may compose with the letter
+        ("/a/x*", ("/a/e", WITHIN), False),
+    ],
+)
+def test_what_a_hole_may_complete(pattern: str, parts: Parts, expected: Truth) -> None:
+    assert glob((pattern,), False)(PathRef(parts), NOWHERE) is expected
+
+
+@pytest.mark.parametrize(
+    "parts", [("/proc/self/c", WITHIN, "/x"), ("/p", WITHIN, "/7/fd/3"), ("/d", WITHIN, "/f", WITHIN)]
+)
+def test_a_hole_may_lead_where_only_the_kernel_knows(parts: Parts) -> None:
+    assert under(("/",), True)(PathRef(parts), NOWHERE) is None
 
 
 # --- comparison ------------------------------------------------------------------------------------------------------
