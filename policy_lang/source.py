@@ -40,9 +40,16 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line break."""
+        start, end = self.line_span(number)
+        return self.text[start:end]
+
+    def line_span(self, number: int) -> Span:
+        """Where a line, counted from 1, stands, without its line break."""
         starts = self._line_starts()
         end = starts[number] if number < len(starts) else len(self.text)
-        return self.text[starts[number - 1] : end].rstrip("\r\n")
+        while end > starts[number - 1] and self.text[end - 1] in "\r\n":
+            end -= 1
+        return Span(starts[number - 1], end)
 
     def _line_starts(self) -> list[int]:
         if not self._starts:

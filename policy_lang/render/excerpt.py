@@ -18,6 +18,8 @@ MAX_MARKED: Final = 80
 """Characters that are underlined at most."""
 _LEAD: Final = 30
 """Columns kept before the mark in a clipped line."""
+_NEAR: Final = 240
+"""Characters before a mark that are looked at."""
 
 
 class Mark(NamedTuple):
@@ -68,12 +70,9 @@ def _lines(marks: Sequence[Mark], gutter: int) -> Iterator[Line]:
 
 def _line(number: int, marks: Sequence[Mark], gutter: int) -> Iterator[Line]:
     """A line of the text and under it a line per mark; where it is clipped, it is shown for each mark."""
-    drawn = cells(marks[0].source.line(number))
-    whole = sum(cell.width for cell in drawn) <= MAX_COLUMNS
     shown: str | None = None
     for mark in marks:
-        start, end = _columns(mark, number)
-        text, before, under = _window(drawn, start, end, whole=whole)
+        text, before, under = _window(mark, number)
         if text != shown:
             yield [Piece(f"{number:>{gutter}} |", "frame"), Piece(f" {text}" if text else "")]
             shown = text
@@ -85,26 +84,30 @@ def _line(number: int, marks: Sequence[Mark], gutter: int) -> Iterator[Line]:
         ]
 
 
-def _columns(mark: Mark, number: int) -> tuple[int, int]:
-    """Where the mark begins and ends in its first line, in characters from 0."""
-    start, end = mark.source.position(mark.span.start), mark.source.position(mark.span.end)
-    last = end.column - 1 if end.line == number else len(mark.source.line(number))
-    return start.column - 1, min(max(last, start.column - 1), start.column - 1 + MAX_MARKED)
+def _window(mark: Mark, number: int) -> tuple[str, int, int]:
+    """The text to show, the columns before the mark, and the columns under it.
+
+    Only what lies near the mark is looked at: thousands of findings may stand on one line of megabytes.
+    """
+    line = mark.source.line_span(number)
+    first = max(line.start, mark.span.start - _NEAR)
+    last = min(line.end, mark.span.start + MAX_COLUMNS + MAX_MARKED)
+    drawn = cells(mark.source.text[first:last])
+    start = min(mark.span.start, last) - first
+    end = max(start, min(mark.span.end, last, mark.span.start + MAX_MARKED) - first)
+    if (first, last) == line and _width(drawn) <= MAX_COLUMNS:
+        return "".join(cell.text for cell in drawn), _width(drawn[:start]), _width(drawn[start:end])
+    low, high = _reach(drawn, start, -1, _LEAD), _reach(drawn, start, 1, MAX_COLUMNS - _LEAD)
+    head, tail = "…" if first + low > line.start else "", "…" if first + high < line.end else ""
+    text = head + "".join(cell.text for cell in drawn[low:high]) + tail
+    return text, len(head) + _width(drawn[low:start]), _width(drawn[start : min(end, high)])
 
 
-def _window(drawn: list[Cell], start: int, end: int, *, whole: bool) -> tuple[str, int, int]:
-    """The text to show, the columns before the mark, and the columns under it."""
-    under = sum(cell.width for cell in drawn[start:end])
-    if whole:
-        return "".join(cell.text for cell in drawn), sum(cell.width for cell in drawn[:start]), under
-    first, last = _reach(drawn, start, -1, _LEAD), _reach(drawn, start, 1, MAX_COLUMNS - _LEAD)
-    head, tail = "…" if first > 0 else "", "…" if last < len(drawn) else ""
-    before = len(head) + sum(cell.width for cell in drawn[first:start])
-    under = sum(cell.width for cell in drawn[start : min(end, last)])
-    return head + "".join(cell.text for cell in drawn[first:last]) + tail, before, under
+def _width(drawn: Sequence[Cell]) -> int:
+    return sum(cell.width for cell in drawn)
 
 
-def _reach(drawn: list[Cell], at: int, step: int, columns: int) -> int:
+def _reach(drawn: Sequence[Cell], at: int, step: int, columns: int) -> int:
     """How far from `at` the cells fit into so many columns."""
     while columns > 0 and (at > 0 if step < 0 else at < len(drawn)):
         columns -= drawn[at - 1 if step < 0 else at].width

@@ -12,6 +12,8 @@ from policy_lang.render.colour import Piece, paint
 from policy_lang.render.excerpt import Mark, excerpt
 from policy_lang.render.visible import visible
 
+MAX_FINDINGS: Final = 1_000
+"""Findings that are drawn for a person; the other renderings have all of them."""
 MAX_PREVIEW: Final = 10
 """Lines of a fix that are shown."""
 MAX_WIDTH: Final = 200
@@ -20,7 +22,11 @@ MAX_WIDTH: Final = 200
 
 def human(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> str:
     """Each finding as a block, a blank line between them; ends with a newline unless there is none."""
-    return "\n".join(paint(_block(finding), colour=colour) for finding in diagnostics)
+    found = list(diagnostics)
+    blocks = [paint(_block(finding), colour=colour) for finding in found[:MAX_FINDINGS]]
+    if len(found) > MAX_FINDINGS:
+        blocks.append(f"… and {count(len(found) - MAX_FINDINGS, 'finding')} more\n")
+    return "\n".join(blocks)
 
 
 def _block(finding: Diagnostic) -> Iterator[Piece]:
@@ -61,14 +67,16 @@ def _preview(fix: Fix) -> Iterator[tuple[str, str]]:
 
 
 def _removal(edit: Edit) -> list[str]:
-    first, *rest = edit.source.text[edit.span.start : edit.span.end].strip().split("\n")
-    return [f"remove `{first.rstrip()}{' …' if rest else ''}`"]
+    start, end = edit.span
+    first, *rest = edit.source.text[start : min(end, start + MAX_WIDTH)].strip().split("\n")
+    return [f"remove `{first.rstrip()}{' …' if rest or end - start > MAX_WIDTH else ''}`"]
 
 
 def _lines_after(edit: Edit) -> list[str]:
     start, end = edit.source.position(edit.span.start), edit.source.position(edit.span.end)
-    head = edit.source.line(start.line)[: start.column - 1]
-    tail = edit.source.line(end.line)[end.column - 1 :]
+    first, last = edit.source.line_span(start.line), edit.source.line_span(end.line)
+    head = edit.source.text[max(first.start, edit.span.start - MAX_WIDTH) : edit.span.start]
+    tail = edit.source.text[edit.span.end : min(last.end, edit.span.end + MAX_WIDTH)]
     if edit.text.endswith("\n") and end.column == 1:
         tail = ""  # whole lines are put before this one, which stays as it is
     return [line.expandtabs(4) for line in f"{head}{edit.text}{tail}".strip("\n").split("\n")]
