@@ -391,3 +391,12 @@ def test_colour_only_where_asked() -> None:
 )
 def test_summary(findings: list[Diagnostic], words: str) -> None:
     assert summary(findings, 2) == words
+
+
+def test_many_findings_on_one_long_line_are_cheap_and_the_first_are_drawn() -> None:
+    source = Source("f", "name, " * 20_000)
+    findings = [Diagnostic(UNKNOWN, "x", source, Span(at, at + 4)) for at in range(0, len(source.text), 6)]
+    drawn = human(findings)
+    assert drawn.count("error[ZC2101]") == 1_000
+    assert drawn.endswith("\n… and 19000 findings more\n")
+    assert render(findings, "plain").count("\n") == 20_000
