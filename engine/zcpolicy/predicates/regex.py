@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from zcpolicy.predicates.letters import LINE_BREAKS, visible
 from zcpolicy.predicates.refs import Truth
@@ -80,44 +80,88 @@ class _Readings:
         self._sources = patterns
         self._compiled: dict[tuple[bool, bool], tuple[_Regex, ...]] = {}
 
-    def _match(self, text: bytes, case: bool, crosses: bool) -> bool:
+    def match(self, text: bytes, case: bool, crosses: bool = False) -> bool:
+        """Whether one of the patterns matches under one reading."""
         regexes = self._compiled.get((case, crosses))
         if regexes is None:
             options = _options(case, crosses)
             regexes = tuple(_re2().compile(source.encode(), options) for source in self._sources)
             self._compiled[case, crosses] = regexes
-        return any(regex.fullmatch(text) is not None for regex in regexes)
+        for regex in regexes:  # noqa: SIM110 -- a generator costs as much as a match
+            if regex.fullmatch(text) is not None:
+                return True
+        return False
 
     def each(self, text: str) -> Iterator[bool]:
         """What each reading says; readings that cannot differ are asked once."""
         for reading in _texts(text):
             source = reading.encode()
-            yield self._match(source, True, False)
-            yield self._match(source, False, False)
+            yield self.match(source, True)
+            yield self.match(source, False)
             if b"\n" in source:
-                yield self._match(source, True, True)
-                yield self._match(source, False, True)
+                yield self.match(source, True, True)
+                yield self.match(source, False, True)
+
+    def all_match(self, text: str) -> bool:
+        """Whether every reading matches."""
+        if _plain(text):
+            source = text.encode()
+            return self.match(source, True) and self.match(source, False)
+        return all(self.each(text))
+
+    def one_matches(self, text: str) -> bool:
+        """Whether some reading matches."""
+        if _plain(text):
+            source = text.encode()
+            return self.match(source, True) or self.match(source, False)
+        return any(self.each(text))
+
+    def truth(self, text: str) -> Truth:
+        """Whether every reading matches, or none."""
+        if _plain(text):
+            source = text.encode()
+            kept = self.match(source, True)
+            return kept if kept is self.match(source, False) else None
+        answers = set(self.each(text))
+        return answers.pop() if len(answers) == 1 else None
+
+
+def _plain(text: str) -> bool:
+    """Whether only letter case is left to differ over."""
+    return text.isascii() and text.isprintable()
 
 
 def _texts(text: str) -> tuple[str, ...]:
     """The text with and without invisible characters; RE2's `.` stops at newlines only, which stand for other breaks."""
-    if text.isascii() and text.isprintable():
-        return (text,)
     texts = dict.fromkeys((text, visible(text)))
     return tuple(dict.fromkeys((*texts, *(_ODD_BREAK.sub("\n", t) for t in texts))))
 
 
+_Answer = TypeVar("_Answer", bound=Truth)
+
+
+def _guarded(ask: Callable[[str], _Answer], unknown: _Answer) -> Callable[[object], _Answer]:
+    def guarded(value: object) -> _Answer:
+        if not isinstance(value, str) or len(value) > MAX_TEXT_CHARACTERS:
+            return unknown
+        try:
+            return ask(value)
+        except (UnicodeEncodeError, _re2().error):
+            return unknown
+
+    return guarded
+
+
 def matches(patterns: tuple[str, ...]) -> Callable[[object], Truth]:
     """A whole string against regular expressions; any of them will do."""
-    readings = _Readings(patterns)
+    return _guarded(_Readings(patterns).truth, None)
 
-    def test(value: object) -> Truth:
-        if not isinstance(value, str) or len(value) > MAX_TEXT_CHARACTERS:
-            return None
-        try:
-            answers = set(readings.each(value))
-        except (UnicodeEncodeError, _re2().error):
-            return None
-        return answers.pop() if len(answers) == 1 else None
 
-    return test
+def must_match(patterns: tuple[str, ...]) -> Callable[[object], bool]:
+    """Whether `matches` is TRUE."""
+    return _guarded(_Readings(patterns).all_match, unknown=False)
+
+
+def may_match(patterns: tuple[str, ...]) -> Callable[[object], bool]:
+    """Whether `matches` is not FALSE."""
+    return _guarded(_Readings(patterns).one_matches, unknown=True)

@@ -33,7 +33,9 @@ __all__ = [
     "like",
     "matches",
     "may_like",
+    "may_match",
     "must_like",
+    "must_match",
 ]
 
 MAX_TEXT_CHARACTERS: Final = 4_000_000
@@ -222,6 +224,20 @@ def matches(patterns: tuple[str, ...]) -> Callable[[object], Truth]:
     from zcpolicy.predicates import regex
 
     return regex.matches(patterns)
+
+
+def must_match(patterns: tuple[str, ...]) -> Callable[[object], bool]:
+    """Whether `matches` is TRUE."""
+    from zcpolicy.predicates import regex
+
+    return regex.must_match(patterns)
+
+
+def may_match(patterns: tuple[str, ...]) -> Callable[[object], bool]:
+    """Whether `matches` is not FALSE."""
+    from zcpolicy.predicates import regex
+
+    return regex.may_match(patterns)
 
 
 # --- contains --------------------------------------------------------------------------------------------------------

@@ -18,7 +18,9 @@ from zcpolicy.predicates.text import (
     like,
     matches,
     may_like,
+    may_match,
     must_like,
+    must_match,
 )
 
 CORP = r".*@corp\.example"
@@ -43,6 +45,8 @@ CORP = r".*@corp\.example"
 )
 def test_matches_the_whole_text(text: object, expected: Truth) -> None:
     assert matches((CORP,))(text) is expected
+    assert must_match((CORP,))(text) is (expected is True)
+    assert may_match((CORP,))(text) is (expected is not False)
 
 
 @pytest.mark.parametrize(
