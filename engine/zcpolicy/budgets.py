@@ -6,7 +6,7 @@ In: a plan, judged arguments, the execution. Out: the deny of an exhausted limit
 from __future__ import annotations
 
 from zcpolicy.combine import Verdict
-from zcpolicy.exact import added, canonical, number_of, number_text
+from zcpolicy.exact import added, number_of, number_text
 from zcpolicy.pots import Unpayable, amount_of, pot_names
 from zcpolicy.program import names_in
 from zcpolicy.stack import RuleRef
@@ -44,7 +44,7 @@ class Counting:
         self.each = tuple(limit.get("each", ()))
         self.tools: frozenset[ToolName] | None = names_in(stack.program, limit["tools"]) if "tools" in limit else None
         bare: Any = {name: part for name, part in limit.items() if name not in ("amount", "tools")}
-        self.key = (canonical(bare), level.agent, self.tools)
+        self.key = (repr(sorted(bare.items())), level.agent, self.tools)
 
     def by_value(self) -> tuple[str, ...]:
         """The path below args of `for each args.x`, else nothing."""

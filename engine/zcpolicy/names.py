@@ -34,7 +34,9 @@ def is_canonical(name: str, looks: Callable[[], Mapping[str, set[str]]]) -> bool
 
     if not name or len(name) > MAX_NAME_CHARACTERS or name != name.strip() or not is_normalized("NFC", name):
         return False
-    if any(category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or letter in _INVISIBLE for letter in name):
+    if any(
+        category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") or letter in _INVISIBLE for letter in name
+    ):
         return False
     alike = looks().get(skeleton(name))
     return alike is None or name in alike

@@ -6,7 +6,7 @@ In: an operand and the site that it stands at (tool, schema, agent). Out: an `Op
 from __future__ import annotations
 
 from zcpolicy.call import Malformed, judge_value
-from zcpolicy.exact import is_object
+from zcpolicy.exact import is_list, is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def locate(schema: Schema, path: tuple[str, ...]) -> tuple[Schema | None, tuple[
         kind = schema["kind"]
         if kind == "url" and index == len(path) - 1 and name in URL_PARTS:
             return schema, path[index:]
-        if kind == "any":
+        if kind == "any" or (kind == "list" and index == len(path) - 1 and _has_parts(schema, name)):
             return schema, path[index:]
         if kind != "object":
             return None, ()
@@ -192,6 +192,11 @@ def locate(schema: Schema, path: tuple[str, ...]) -> tuple[Schema | None, tuple[
 
 
 _OPEN: Final[Schema] = {"kind": "any", "unreviewed": True}
+
+
+def _has_parts(schema: Schema, name: str) -> bool:
+    """Whether it is a list of URLs, and this a part of each."""
+    return name in URL_PARTS and "item" in schema and schema["item"]["kind"] == "url"
 
 
 def dig(value: Any, path: tuple[str, ...]) -> Any:
@@ -216,9 +221,9 @@ def _argument(path: tuple[str, ...], site: Site) -> Operand:
             item="any",
             constant=not rest,
         )
-    if schema["kind"] == "url" and rest:
-        return _url_part(path[:-1], rest[0])
     kind = schema["kind"]
+    if kind in ("url", "list") and rest:
+        return _url_part(kind, rest[0], lambda call: dig(call.arguments, path[:-1]))
     item = schema["item"]["kind"] if kind == "list" and "item" in schema else "any"
     if len(path) == 1:
         return _top(path[0], kind, item)
@@ -233,13 +238,22 @@ def _top(name: str, kind: str, item: str) -> Operand:
     return Operand(kind, read, item=item)
 
 
-def _url_part(path: tuple[str, ...], part: str) -> Operand:
-    def read(call: Call) -> object:
+def _url_part(kind: str, part: str, read_url: Read, looks: bool = True) -> Operand:
+    """A part of a URL, or of each URL of a list; a list's URL that cannot be read is MISSING among the others."""
+    named = "integer" if part == "port" else part
+
+    def one(value: object) -> object:
         from zcpolicy.predicates.url import parse_url
 
-        return _part(parse_url(dig(call.arguments, path)), part)
+        return _part(parse_url(value), part)
 
-    return Operand("integer" if part == "port" else part, read)
+    def each(call: Call) -> object:
+        values = read_url(call)
+        return [one(value) for value in values] if is_list(values) else MISSING
+
+    if kind == "list":
+        return Operand("list", each, looks=looks, item=named)
+    return Operand(named, lambda call: one(read_url(call)), looks=looks)
 
 
 # --- session -----------------------------------------------------------------------------------------------------
@@ -259,20 +273,18 @@ def _session(path: tuple[str, ...], site: Site) -> Operand:
     if ends is None:
         return _constant("any", MISSING)
 
+    below = rest[:-1] if left and ends["kind"] in ("url", "list") else rest
+
     def read(call: Call) -> object:
         value = call.session.context.get(name)
         try:
             kept = MISSING if value is None else judge_value(declared, value)
         except Malformed:
             return MISSING
-        if left and ends["kind"] == "url":
-            from zcpolicy.predicates.url import parse_url
+        return dig(kept, below)
 
-            return _part(parse_url(dig(kept, rest[:-1])), left[0])
-        return dig(kept, rest)
-
-    if left and ends["kind"] == "url":
-        return Operand("integer" if left[0] == "port" else left[0], read, looks=False)
+    if below is not rest:
+        return _url_part(ends["kind"], left[0], read, looks=False)
     item = ends["item"]["kind"] if ends["kind"] == "list" and "item" in ends else "any"
     return Operand(ends["kind"], read, looks=False, item=item)
 

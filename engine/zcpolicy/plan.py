@@ -19,7 +19,6 @@ from zcpolicy.combine import (
 )  # fmt: skip
 from zcpolicy.condition import compile_condition, possible, truth_of
 from zcpolicy.decision import Decision
-from zcpolicy.exact import canonical
 from zcpolicy.generate import generate
 from zcpolicy.operands import Call, Site
 from zcpolicy.program import head_of, tools_in
@@ -149,7 +148,7 @@ class Plan:
         if condition is None:
             return None
         grants = rule["effect"] in GRANTING
-        key = (canonical(condition), grants)
+        key = (repr(condition), grants)  # parsed from canonical text, so that equal conditions look alike
         if key not in self.questions:
             self.questions[key] = Question(compile_condition(condition, self._sites[grants]), grants)
         return self.questions[key]

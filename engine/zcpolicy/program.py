@@ -73,6 +73,9 @@ MAX_COMPILED_BYTES: Final = 512 * 1024 * 1024
 MAX_TOOLS: Final = 1_000_000
 """Tools of one program."""
 
+SMALL_PROGRAM: Final = 1_000_000
+"""Bytes of a program that are hashed faster than a faster hash is loaded."""
+
 _AGENTS: Final = b'{"agents":{\n'
 _PROGRAM: Final = b',\n"program":'
 _ORIGINS: Final = b',\n"origins":'
@@ -306,9 +309,8 @@ def _in_order(names: Mapping[str, object]) -> list[str]:
 
 
 def _sealed(agents: dict[str, bytes], head: bytes, places: dict[str, bytes], rest: bytes) -> Program:
-    from hashlib import sha256
-
-    digest = sha256(b'{"agents":{')
+    digest = _sha256(len(head) + sum(map(len, agents.values())))
+    digest.update(b'{"agents":{')
     between = b""
     for line in agents.values():
         digest.update(between)
@@ -324,6 +326,20 @@ def _sealed(agents: dict[str, bytes], head: bytes, places: dict[str, bytes], res
     put(program, "_origin_head", rest)
     put(program, "_parsed", {})
     return program
+
+
+def _sha256(size: int) -> Any:
+    """A new hash. `hashlib` loads OpenSSL, which takes longer than hashing a policy of moderate size without it."""
+    from importlib import import_module
+
+    for name in ("_sha2", "_sha256") if size < SMALL_PROGRAM else ():  # the first since Python 3.12
+        try:
+            return import_module(name).sha256()
+        except ImportError:
+            continue
+    from hashlib import sha256
+
+    return sha256()
 
 
 def _verified(program: Program, digest: str) -> Program:

@@ -137,6 +137,10 @@ TRUTHS: dict[str, tuple[Any, Any, Any]] = {
     "every not": (leaf("args.l", "==", "a", each="every", negate=True), {"l": ["b", "c"]}, T),
     "every, one in another case": (leaf("args.l", "like", "a*", each="every"), {"l": ["ab", "AB"]}, U),
     "some path": (leaf("args.ps", "under", "/a", each="some"), {"ps": ["/b", "/a/b"]}, T),
+    "a host of some url of a list": (leaf("args.us.host", "in_domain", "x.org", each="some"), {"us": ["https://y.z", "https://x.org"]}, T),
+    "a port of every url of a list": (leaf("args.us.port", "==", 443, each="every"), {"us": ["https://y.z", "http://x.org"]}, F),
+    "a host of a url of a list that cannot be read": (leaf("args.us.host", "==", "x", each="some"), {"us": ["x"]}, U),
+    "a host of a list that was not sent": (leaf("args.us.host", "==", "x", each="some"), {}, U),
     "a relative path of a server": (leaf("args.ps", "under", "/srv", each="every"), {"ps": ["x"]}, T),
 }  # fmt: skip
 

@@ -6,8 +6,8 @@ applies to what is spent.
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections import deque
-from threading import Lock
 
 from zcpolicy.exact import added
 
@@ -89,7 +89,7 @@ class MemoryLedger:
         self.charged: dict[str, list[Charge]] = {}
         self._pots: dict[object, Spent] = {}
         self._latest = float("-inf")
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     def now(self, clock: float) -> float:
         """The clock, and never before a time that was already acted on."""
