@@ -4,10 +4,12 @@ In: `Survey`. Out: ZC3111, ZC4004.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import View, tool_names
+from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.source import Span
 
@@ -15,13 +17,15 @@ from policy_lang.source import Span
 def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every agent."""
     survey = reach.survey
+    witnesses = Witnesses(survey)
     capped = any(view.caps for view in survey.ceilings)
     for name, view in survey.agents.items():
         node = view.body.node
         if not isinstance(node, ast.Agent):
             continue
         if not reach.callable(name):
-            yield from _idle(reach, view, node)
+            shown = witnesses.any_of(name, reach.granted(name), "deny")
+            yield from (replace(finding, witness=shown) for finding in _idle(reach, view, node))
         elif view.body.grants and not view.caps and not capped:
             yield _without_autonomy(view, node)
 

@@ -5,14 +5,16 @@ of an `or` that never holds).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from policy_lang import ast, codes
-from policy_lang.checks.literals import Lit, branches, leaf_key, negated, parts_of
+from policy_lang.checks.literals import Lit, arms, branches, leaf_key, operand_span, parts_of, single
 from policy_lang.checks.operands import OPEN, Operands, Range, Scalar, right_values, scalar, show_scalar
 from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
 from policy_lang.checks.together import Constraint, together
-from policy_lang.conditions import Leaf, leaves
+from policy_lang.checks.witness import Witnesses
+from policy_lang.conditions import Leaf, leaves, walk
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.nearest import nearest, or_list
 from policy_lang.source import Span
@@ -23,6 +25,7 @@ MAX_COMPARED = 32
 MAX_SHOWN = 6
 """The most values that a help lists."""
 
+DROP = "drop this test"
 DEPTH = frozenset({"depth"})
 GRANTS = ("allow", "auto_approve")
 
@@ -37,10 +40,12 @@ class Clash(NamedTuple):
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
     """Every rule once."""
-    operands = Operands(survey.bound)
-    for rule in survey.written():
+    operands, witnesses = Operands(survey.bound), Witnesses(survey)
+    for view, rule in survey.written_in():
         if not rule.always and rule.ids:
-            yield from _Judge(survey, operands, rule).judge()
+            for finding in _Judge(survey, operands, rule).judge():
+                shown = witnesses.of_rule(view, rule) if finding.code == codes.ALWAYS_TRUE and finding.help != DROP else None
+                yield replace(finding, witness=shown)
 
 
 class _Judge:
@@ -133,7 +138,7 @@ class _Judge:
                 earlier = seen.setdefault(leaf_key(self.bound, self.file, lit.leaf), lit)
                 if earlier.positive != lit.positive:
                     return Clash(lit, earlier)
-            operand = _single(lit.leaf)
+            operand = single(lit.leaf)
             if operand is not None:
                 by_operand.setdefault((operand.root, *operand.path), []).append(lit)
         for lits in by_operand.values():
@@ -143,7 +148,7 @@ class _Judge:
         return None
 
     def _on_one_operand(self, lits: list[Lit]) -> Clash | None:
-        operand = _single(lits[0].leaf)
+        operand = single(lits[0].leaf)
         range_ = self._range(operand) if operand is not None else OPEN
         if len(lits) == 1 and range_.values is None and range_.kinds != DEPTH and not isinstance(lits[0].leaf, ast.Has):
             return None  # alone, such a test holds for some value
@@ -197,7 +202,7 @@ class _Judge:
         first = clash.first
         label = Label(source, first.leaf.span, f"the other test: `{first.text(source)}`" if not first.holds else "the other test")
         if clash.whole:
-            written = text_of(source, _operand_span(clash.second.leaf))
+            written = text_of(source, operand_span(clash.second.leaf))
             message = f"no value of `{written}` satisfies all tests of this condition"
         else:
             message = f"`{first.text(source)}` and `{second}` never hold together"
@@ -208,7 +213,7 @@ class _Judge:
 
     def _dead_branches(self, parts: Sequence[tuple[ast.Condition, bool]]) -> Iterator[Diagnostic]:
         for node, holds in parts:
-            for arm, side in _arms(node, holds):
+            for arm, side in arms(node, holds):
                 clash = self._never([(arm, side)])
                 if clash is not None:
                     found = self._contradiction(clash)
@@ -219,7 +224,7 @@ class _Judge:
         """Where the negation can never hold, and no test can be UNKNOWN."""
         source = self.rule.source
         for node, holds in parts:
-            if not all(self._certain(leaf) for leaf, _ in _leaves(node)) or self._never([(node, not holds)]) is None:
+            if not all(self._certain(leaf) for leaf, _ in walk(node, True)) or self._never([(node, not holds)]) is None:
                 yield from self._always_present(node, holds)
                 continue
             written = text_of(source, node.span)
@@ -235,7 +240,7 @@ class _Judge:
             if isinstance(item, ast.Has) and self._certain(item):
                 written = text_of(self.rule.source, item.operand.span)
                 message = f"`{written}` is always sent to {tool_names(self.bound, self.rule.ids)}"
-                yield Diagnostic(codes.ALWAYS_TRUE, message, self.rule.source, item.span, help="drop this test")
+                yield Diagnostic(codes.ALWAYS_TRUE, message, self.rule.source, item.span, help=DROP)
 
     def _certain(self, leaf: Leaf) -> bool:
         """Whether a leaf is TRUE or FALSE on every call."""
@@ -263,45 +268,3 @@ class _Judge:
         refs = [item for item in self.rule.node.tools.items if isinstance(item, ast.ToolRef)]
         plain = not any(ref.name.is_pattern or (ref.server is not None and ref.server.is_pattern) for ref in refs)
         return plain and len(refs) == len(self.rule.node.tools.items) and self.file.is_root
-
-
-def _single(leaf: Leaf) -> ast.Operand | None:
-    """The operand of a test of one value."""
-    match leaf:
-        case ast.Test(left=left, each=None):
-            return left
-        case ast.Bare(operand=operand) | ast.Has(operand=operand):
-            return operand
-        case _:
-            return None
-
-
-def _operand_span(leaf: Leaf) -> Span:
-    operand = _single(leaf)
-    return operand.span if operand is not None else leaf.span
-
-
-def _leaves(node: ast.Condition) -> Iterator[tuple[Leaf, bool]]:
-    match node:
-        case ast.And(items=items) | ast.Or(items=items):
-            for item in items:
-                yield from _leaves(item)
-        case ast.Not(inner=inner):
-            yield from _leaves(inner)
-        case _:
-            yield node, not negated(node)
-
-
-def _arms(node: ast.Condition, holds: bool) -> Iterator[tuple[ast.Condition, bool]]:
-    """The alternatives below an `or` (or a negated `and`), each with the side that it must be on."""
-    match node:
-        case ast.Not(inner=inner):
-            yield from _arms(inner, not holds)
-        case ast.And(items=items) | ast.Or(items=items):
-            for item in items:
-                if isinstance(node, ast.Or) == holds:
-                    yield item, holds
-                else:
-                    yield from _arms(item, holds)
-        case _:
-            return

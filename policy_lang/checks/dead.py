@@ -38,7 +38,8 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
         if view.body.kind in ("agent", "narrows"):
             left &= shared
             granted = reach.granted(view.body.name)
-            yield from _ungranted(reach, view, granted)
+            for finding, ids in _ungranted(reach, view, granted):
+                yield replace(finding, witness=witnesses.any_of(view.body.name, ids, "deny"))
         for effect in ("allow", *NEEDS_A_GRANT):
             for rule in view.own(effect):
                 if rule.ids and not rule.ids & left and rule.ids & granted:
@@ -48,19 +49,20 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
         yield from _nothing_to_waive(reach, view, granted & left)
 
 
-def _ungranted(reach: Reach, view: View, granted: frozenset[int]) -> Iterator[Diagnostic]:
+def _ungranted(reach: Reach, view: View, granted: frozenset[int]) -> Iterator[tuple[Diagnostic, frozenset[int]]]:
     bound = reach.survey.bound
     for effect in NEEDS_A_GRANT:
         for rule in view.own(effect):
             if rule.ids and not rule.ids & granted:
                 verb = "is" if len(rule.ids) == 1 else "are"
                 message = f"{tool_names(bound, rule.ids)} {verb} not allowed in `{view.body.name}`, so this `{effect}` never applies"
-                yield Diagnostic(codes.NOTHING_GRANTED, message, rule.source, rule.node.tools.span, (), ADVICE[effect])
+                yield Diagnostic(codes.NOTHING_GRANTED, message, rule.source, rule.node.tools.span, (), ADVICE[effect]), rule.ids
     for limit in view.limits:
         if limit.ids and not limit.ids & granted and limit.placed.via is None and limit.node.tools is not None:
             message = f"{tool_names(bound, limit.ids)} cannot be called by `{view.body.name}`, so this limit counts nothing"
             span = limit.node.tools.span
-            yield Diagnostic(codes.NOTHING_GRANTED, message, limit.placed.file.source, span, (), "drop it, or `allow` the tools")
+            source = limit.placed.file.source
+            yield Diagnostic(codes.NOTHING_GRANTED, message, source, span, (), "drop it, or `allow` the tools"), limit.ids
 
 
 def _dead(reach: Reach, view: View, rule: RuleAt) -> Diagnostic:

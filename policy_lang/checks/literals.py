@@ -4,7 +4,7 @@ In: conditions with the side they stand on. Out: branches (lists of literals, on
 under which equal tests are equal wherever they are written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from policy_lang import ast
@@ -12,7 +12,7 @@ from policy_lang.bound import Bound
 from policy_lang.checks.operands import right_values, scalar
 from policy_lang.conditions import Leaf
 from policy_lang.gather import LoadedFile
-from policy_lang.source import Source
+from policy_lang.source import Source, Span
 
 MAX_LITERALS = 4_096
 """The most literals, over all branches, that a condition is multiplied out to; a larger one is left undecided."""
@@ -135,3 +135,35 @@ def _node_key(bound: Bound, file: LoadedFile, node: ast.Condition) -> Key:
             return ("not", leaf_key(bound, file, node))
         case _:
             return leaf_key(bound, file, node)
+
+
+def single(leaf: Leaf) -> ast.Operand | None:
+    """The operand of a test of one value."""
+    match leaf:
+        case ast.Test(left=left, each=None):
+            return left
+        case ast.Bare(operand=operand) | ast.Has(operand=operand):
+            return operand
+        case _:
+            return None
+
+
+def operand_span(leaf: Leaf) -> Span:
+    """The place of the operand that a leaf tests, or of all of it."""
+    operand = single(leaf)
+    return operand.span if operand is not None else leaf.span
+
+
+def arms(node: ast.Condition, holds: bool) -> Iterator[tuple[ast.Condition, bool]]:
+    """The alternatives below an `or` (or a negated `and`), each with the side that it must be on."""
+    match node:
+        case ast.Not(inner=inner):
+            yield from arms(inner, not holds)
+        case ast.And(items=items) | ast.Or(items=items):
+            for item in items:
+                if isinstance(node, ast.Or) == holds:
+                    yield item, holds
+                else:
+                    yield from arms(item, holds)
+        case _:
+            return

@@ -6,6 +6,7 @@ condition; within a group a rule is covered when the others name all its tools.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
@@ -29,7 +30,8 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
             rules = [rule for rule in view.rules[effect] if rule.ids]
             if len(rules) > 1:
                 groups = _groups(survey, rules, keys)
-                yield from _effect(survey, rules, groups)
+                for finding, rule in _effect(survey, rules, groups):
+                    yield replace(finding, witness=witnesses.of_rule(view, rule) if not rule.always else None)
                 if effect == "allow" and any(rule.node.approval for rule in rules):
                     yield from _approvals(survey, view, groups, witnesses)
 
@@ -46,7 +48,7 @@ def _groups(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> dic
     return groups
 
 
-def _effect(survey: Survey, rules: list[RuleAt], groups: dict[Group, list[RuleAt]]) -> Iterator[Diagnostic]:
+def _effect(survey: Survey, rules: list[RuleAt], groups: dict[Group, list[RuleAt]]) -> Iterator[tuple[Diagnostic, RuleAt]]:
     for group in groups.values():
         if len(group) > 1:
             yield from _within(survey, group)
@@ -78,7 +80,7 @@ def _group(survey: Survey, rule: RuleAt, keys: dict[int, object]) -> Group:
     return (key, node.approval, node.label.text if node.label else None, node.unclear_ask)
 
 
-def _within(survey: Survey, group: list[RuleAt]) -> Iterator[Diagnostic]:
+def _within(survey: Survey, group: list[RuleAt]) -> Iterator[tuple[Diagnostic, RuleAt]]:
     """The smaller and later rules first: what is left covers what is reported."""
     if len(frozenset[int]().union(*(rule.ids for rule in group))) == sum(len(rule.ids) for rule in group):
         return
@@ -92,7 +94,7 @@ def _within(survey: Survey, group: list[RuleAt]) -> Iterator[Diagnostic]:
             count.subtract(rule.ids)
     kept = _by_tool(rule for at, rule in enumerate(group) if at not in dropped)
     for at in sorted(dropped):
-        yield _covered(survey, group[at], kept[min(group[at].ids)])
+        yield _covered(survey, group[at], kept[min(group[at].ids)]), group[at]
 
 
 def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
@@ -105,7 +107,9 @@ def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
     return Diagnostic(codes.REDUNDANT_RULE, message, rule.source, rule.node.tools.span, (first.label(f"{word} here"),), "drop it", fix)
 
 
-def _under_unconditional(survey: Survey, rules: list[RuleAt], always: dict[int, RuleAt]) -> Iterator[Diagnostic]:
+def _under_unconditional(
+    survey: Survey, rules: list[RuleAt], always: dict[int, RuleAt]
+) -> Iterator[tuple[Diagnostic, RuleAt]]:
     """Conditional rules on tools that unconditional ones of the same effect name."""
     everywhere = frozenset(always)
     for rule in rules:
@@ -118,7 +122,8 @@ def _under_unconditional(survey: Survey, rules: list[RuleAt], always: dict[int, 
         help_text = f"drop this rule, or take its tools out of the other `{rule.node.effect}`"
         span = (rule.node.when or rule.node.unless or rule.node.tools).span
         fix = Fix((remove(rule.source, rule.node.span),), safe=False)
-        yield Diagnostic(codes.REDUNDANT_RULE, message, rule.source, span, (first.label(f"{word} here without a condition"),), help_text, fix)
+        label = first.label(f"{word} here without a condition")
+        yield Diagnostic(codes.REDUNDANT_RULE, message, rule.source, span, (label,), help_text, fix), rule
 
 
 def _approvals(survey: Survey, view: View, groups: dict[Group, list[RuleAt]], witnesses: Witnesses) -> Iterator[Diagnostic]:

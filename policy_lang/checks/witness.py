@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from policy_lang import ast
 from policy_lang.bound import BoundBody
-from policy_lang.checks.survey import Survey
+from policy_lang.checks.survey import RuleAt, Survey, View
 from policy_lang.lower import lower
 from policy_lang.tools import quote
 from zcpolicy.program import CompiledError, Program, Schema
@@ -66,6 +66,13 @@ class Witnesses:
     def any_of(self, agent: str, tools: frozenset[int], wanted: str) -> str | None:
         """A call of the first tool, in the order of the catalogue, that shows it."""
         return next((found for tool in sorted(tools)[:3] if (found := self.of(agent, tool, wanted)) is not None), None)
+
+    def of_rule(self, view: View, rule: RuleAt) -> str | None:
+        """A call of one of the rule's tools that is decided as the rule says; only agents have calls."""
+        wanted = {"allow": "allow", "ask": "ask", "deny": "deny"}.get(rule.node.effect)
+        if wanted is None or view.body.kind not in ("agent", "narrows"):
+            return None
+        return self.any_of(view.body.name, rule.ids, wanted)
 
     def _run(self, agent: str) -> "ResolvedAgentExecution | None":
         if agent not in self._runs:

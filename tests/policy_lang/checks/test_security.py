@@ -266,6 +266,10 @@ WITNESSED = {
         codes.INDEPENDENT_ADDS, "call pay(amount: 1) => allow",
     ),
     "way out": ("agent a { allow file_read, fetch }", codes.EXFILTRATION, 'call fetch(url: "https://example.org/") => allow'),
+    "always": ("agent a { allow pay when args.amount > 5 or args.amount <= 5 }", codes.ALWAYS_TRUE, "call pay(amount: 1) => allow"),
+    "covered": ("agent a { allow pay; allow pay when args.amount > 5 }", codes.REDUNDANT_RULE, "call pay(amount: 1) => allow"),
+    "nothing granted": ("agent a { allow ping; ask pay }", codes.NOTHING_GRANTED, "call pay(amount: 1) => deny"),
+    "calls nothing": ("agent a { allow ping; deny any }", codes.CALLS_NOTHING, "call ping() => deny"),
     "not confirmed": ("agent a { allow pay; deny pay when args.amount == 1 }", codes.GRANT_OF_HIGH, None),
 }  # fmt: skip
 
