@@ -46,12 +46,14 @@ def coloured(text: str) -> list[Piece]:
 def line_of(line: str, rules: list[dict[str, Any]]) -> Iterator[Piece]:
     at: int = 0
     while at < len(line):
-        found = [
-            (match.start(), number, match) for number, rule in enumerate(rules) if (match := first(rule, line, at))
-        ]
+        found: list[tuple[int, int, re.Match[str]]] = []
+        for number, rule in enumerate(rules):
+            match = first(rule, line, at)
+            if match is not None:
+                found.append((match.start(), number, match))
         if not found:
             return
-        _, number, match = min(found, key=lambda one: one[:2])
+        _, number, match = min(found, key=lambda one: (one[0], one[1]))
         rule = rules[number]
         if "begin" in rule:
             at = yield from string_of(line, match, rule)
