@@ -60,10 +60,17 @@ def _run(words: list[str]) -> int:
 
 def _complain(line: str) -> int:
     try:  # noqa: SIM105 - contextlib is not loaded for this
-        print(f"zcpolicy: {line}", file=sys.stderr)
+        print(f"zcpolicy: {_printable(line)}", file=sys.stderr)
     except OSError:
         pass  # nobody listens: the status says it
     return USAGE
+
+
+def _printable(line: str) -> str:
+    """What came from files and arguments must not steer the terminal."""
+    if line.isprintable():
+        return line
+    return "".join(letter if letter.isprintable() else f"\\u{{{ord(letter):x}}}" for letter in line)
 
 
 def _fault(error: Exception) -> str:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from policy_lang.cli import check
+from policy_lang.fixes import Fixed
+
 from .conftest import Cli
 
 BROKEN = "zcpolicy 1\ntool read() risk read\nagent a { autonomy supervised; allow raed }\n"
@@ -81,13 +84,7 @@ def test_a_missing_layer_is_an_error(cli: Cli) -> None:
     assert "`nowhere.zcpolicy` does not exist" in ran.out
 
 
-FIXABLE = """\
-zcpolicy 1
-catalog "tools.json" as git
-bundle g { server git }
-agent a { autonomy supervised; connect g; allow git/status when args.repo under "/w" }
-"""
-TOOLS = '[{"name": "status", "inputSchema": {"type": "object", "properties": {"repo": {"type": "string"}}, "required": ["repo"]}}]'
+UNUSED = "zcpolicy 1\ntool read() risk read\nlet x = 1\nlet y = 2\nagent a { autonomy supervised; allow read }\n"
 
 
 def test_fix_leaves_what_is_not_safe(cli: Cli) -> None:
@@ -98,11 +95,28 @@ def test_fix_leaves_what_is_not_safe(cli: Cli) -> None:
 
 
 def test_fix_applies_safe_fixes_and_checks_again(cli: Cli) -> None:
-    write("tools.json", TOOLS)
-    write("a.zcpolicy", FIXABLE)
-    before = json.loads(cli("check", "a.zcpolicy", "--format", "json").out)["diagnostics"]
-    safe = [one for one in before if one.get("fix", {}).get("safe")]
-    ran = cli("check", "a.zcpolicy", "--fix", "--format", "json")
-    after = json.loads(ran.out)["diagnostics"]
-    assert len(after) == len(before) - len(safe)
-    assert (Path("a.zcpolicy").read_text(encoding="utf-8") == FIXABLE) == (not safe)
+    write("a.zcpolicy", UNUSED)
+    ran = cli("check", "a.zcpolicy", "--fix")
+    assert ran == (0, "no findings in 1 file\n", "a.zcpolicy: 2 fixed\n")
+    assert Path("a.zcpolicy").read_text(encoding="utf-8") == UNUSED.replace("let x = 1\nlet y = 2\n", "")
+
+
+def test_fix_puts_back_what_made_it_worse(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoils(found: object) -> tuple[Fixed, ...]:
+        return (Fixed("a.zcpolicy", UNUSED, "zcpolicy 1\nagent a { alow x }\n", 1),)
+
+    monkeypatch.setattr(check, "fixed_texts", spoils)
+    write("a.zcpolicy", UNUSED)
+    ran = cli("check", "a.zcpolicy", "--fix", "--format", "plain")
+    assert (ran.status, ran.err, ran.out.count("\n")) == (0, "", 2)
+    assert Path("a.zcpolicy").read_text(encoding="utf-8") == UNUSED
+
+
+def test_fix_of_a_file_that_cannot_be_written(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(path: Path, before: str, after: str) -> None:
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(check, "rewrite", refuses)
+    write("a.zcpolicy", UNUSED)
+    ran = cli("check", "a.zcpolicy", "--fix")
+    assert (ran.status, ran.err) == (2, "zcpolicy: `a.zcpolicy` cannot be fixed: Permission denied\n")

@@ -92,6 +92,10 @@ def test_a_fault_of_ours_is_one_line_that_says_how_to_report_it(cli: Cli, monkey
     assert ran.err.count("\n") == 1
 
 
+def test_complaints_do_not_steer_the_terminal(cli: Cli) -> None:
+    assert cli("check", "a\x1b[31m\u202eb").err == "zcpolicy: `a\\u{1b}[31m\\u{202e}b` does not exist\n"
+
+
 def test_interrupted_is_quiet(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(words: object) -> int:
         raise KeyboardInterrupt

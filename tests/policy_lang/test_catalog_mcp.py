@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from policy_lang.catalog.mcp import CatalogError, read_tools
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
+_KEYS = ["tools", "name", "inputSchema", "result", "nextCursor", "annotations", "description", "error", "type"]
 TOOL = {"name": "get", "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}}}
 
 
@@ -83,3 +86,22 @@ def test_real_servers(file: str, tools: int) -> None:
     read = read_tools((CATALOGS / f"{file}.json").read_text(encoding="utf-8"))
     assert len(read) == tools
     assert all(tool.schema["kind"] == "object" for tool in read)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(_KEYS) | st.text(max_size=3), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text() | _JSON.map(json.dumps) | st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")))
+def test_any_text_is_a_list_of_tools_or_a_complaint(text: str) -> None:
+    try:
+        tools = read_tools(text)
+    except CatalogError:
+        return
+    assert tools
