@@ -44,8 +44,10 @@ __all__ = [
 
 PathTest = Callable[[object, Where], Truth]
 
-_SIMPLE: Final = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[A-Za-z0-9._+,=@%-]+)+")
-"""Paths in normal form about which all readings but letter case agree."""
+_SIMPLE: Final = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[ -.0-~]+)+")
+"""Absolute paths of printable ASCII in normal form."""
+_ODD_ENDS: Final = frozenset("~ '\"`")
+"""What programs may read otherwise at an end of a path."""
 _KERNEL: Final = ("/proc/", "/dev/")
 
 
@@ -173,11 +175,13 @@ class _Question:
 
 
 def _simple(ref: object, where: Where) -> str | None:
-    """The path, where every reading of it is plain to see."""
+    """The path, where its readings can differ in nothing but letter case."""
     if not isinstance(ref, PathRef) or len(ref.parts) != 1 or where.resolve is not None or where.platform != "posix":
         return None
     text = ref.parts[0]
     if not isinstance(text, str) or not text or len(text) > MAX_PATH_CHARACTERS:
+        return None
+    if text[0] in _ODD_ENDS or text[-1] in _ODD_ENDS or text[4:5] == ":":
         return None
     if text[0] != "/":
         if ref.base != "" or where.cwd is None:

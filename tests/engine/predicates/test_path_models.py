@@ -196,3 +196,13 @@ def test_knowing_less_never_decides(
         whole = make(operand, False)(PathRef(tuple(known)), where)
         partly = make(operand, False)(PathRef(less), where)
         assert partly is None or whole is None or partly == whole
+
+
+@given(operands, st.one_of(texts, st.text(st.characters(max_codepoint=126), max_size=12)), wheres, st.integers(0, 12))
+@settings(max_examples=300, deadline=None)
+def test_a_path_in_two_texts_is_the_same_path(operand: tuple[str, ...], text: str, where: Where, cut: int) -> None:
+    for make in (under, glob, same_path):
+        for granting in (True, False):
+            test = make(operand, granting)
+            assert test(ref(text), where) is test(ref(text[:cut], text[cut:]), where)
+    assert protected_hit(operand)(ref(text), where) is protected_hit(operand)(ref(text[:cut], text[cut:]), where)
