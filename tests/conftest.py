@@ -4,6 +4,6 @@ from hypothesis import HealthCheck, settings
 
 NOT_TIMED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
-settings.register_profile("short", max_examples=60, deadline=None, derandomize=True, suppress_health_check=NOT_TIMED)
+settings.register_profile("short", max_examples=40, deadline=None, derandomize=True, suppress_health_check=NOT_TIMED)
 settings.register_profile("long", max_examples=3000, deadline=None, suppress_health_check=NOT_TIMED)
 settings.load_profile("short")

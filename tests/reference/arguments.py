@@ -134,8 +134,9 @@ def member(schema: Schema, name: str) -> Schema | None:
     """The schema of an object's member; None where the object has none of that name."""
     if schema["kind"] == "any":
         return OPEN
-    if name in schema.get("fields", {}):
-        return schema["fields"][name]
+    fields = schema.get("fields", {})
+    if name in fields:
+        return fields[name]
     extra = schema.get("extra", "allow")
     if isinstance(extra, str):
         return OPEN if extra == "allow" else None

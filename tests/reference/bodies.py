@@ -141,9 +141,8 @@ class Bench:
 
     def _cap(self, part: Part) -> tuple[Effect, list[ast.Statement]]:
         """The strictest cap of a body for the tool's class, and the statements that say it."""
-        caps = [(_level(one)[self.call.tool.risk], one) for one, _ in part.of(ast.Autonomy)]
-        said: list[Effect] = [cap for cap, _ in caps]
-        strictest: Effect = min(said, key=STRICTNESS.index, default="allow")
+        caps: list[tuple[Effect, ast.Statement]] = [(_level(one)[self.call.tool.risk], one) for one, _ in part.of(ast.Autonomy)]
+        strictest = strictest_of([cap for cap, _ in caps])
         return strictest, [one for cap, one in caps if cap == strictest]
 
     def _drift(self, part: Part) -> Effect:
@@ -151,10 +150,18 @@ class Bench:
         kind = self.facts.drift.get(self.call.tool.name)
         if kind is None:
             return "allow"
-        said = [one.answer for one, _ in part.of(ast.OnDrift) if one.kind in (kind, "any", None)]
+        said: list[Effect] = [one.answer for one, _ in part.of(ast.OnDrift) if one.kind in (kind, "any", None)]
         if not said and part.grants:
             return "ask" if kind == "description" else "deny"
-        return min(said, key=STRICTNESS.index, default="allow")
+        return strictest_of(said)
+
+
+def strictest_of(effects: list[Effect]) -> Effect:
+    """The minimum; without any: allow."""
+    for effect in STRICTNESS:
+        if effect in effects:
+            return effect
+    return "allow"
 
 
 def _before(facts: Facts | None) -> list[Ran]:

@@ -72,8 +72,8 @@ def decoded(value: Value) -> Plain:
     match cast(dict[str, object], value):
         case {"n": str(number)}:
             return Decimal(number)
-        case {"list": list(items)}:
-            return [decoded(item) for item in cast(list[Value], items)]
+        case made if "list" in made:
+            return [decoded(item) for item in cast(list[Value], made["list"])]
         case made:
             return {name: decoded(item) for name, item in cast(dict[str, Value], made["object"]).items()}
 
@@ -120,6 +120,14 @@ def merged(listed: Schema, kind: Schema) -> Schema:
     if "item" in kind and "item" in listed:
         field["item"] = merged(listed["item"], kind["item"])
     return field
+
+
+def highest(classes: list[ast.RiskClass]) -> ast.RiskClass | None:
+    """The highest of some classes, if any."""
+    for one in reversed(CLASSES):
+        if one in classes:
+            return one
+    return None
 
 
 def hinted_class(hints: dict[str, bool]) -> ast.RiskClass:

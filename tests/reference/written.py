@@ -9,7 +9,17 @@ from typing import assert_never
 
 from policy_lang import ast
 from policy_lang.catalog.mcp import ToolListing
-from tests.reference.values import CLASSES, Plain, ToolName, fits, hinted_class, kind_schema, plain, refined, tool_name
+from tests.reference.values import (
+    Plain,
+    ToolName,
+    fits,
+    highest,
+    hinted_class,
+    kind_schema,
+    plain,
+    refined,
+    tool_name,
+)
 from zcpolicy.program import Schema
 
 
@@ -99,8 +109,8 @@ class World:
         for statement in statements:
             schema = refined(schema, statement, listed=listing is not None)
         hints = dict(listing.hints) if listing and self._trusts(name[0]) else {}
-        said = [tool.risk for tool in statements if tool.risk is not None]
-        risk = self._operators_class(name) or max(said, key=CLASSES.index, default=None) or hinted_class(hints)
+        said: list[ast.RiskClass] = [tool.risk for tool in statements if tool.risk is not None]
+        risk = self._operators_class(name) or highest(said) or hinted_class(hints)
         return Known(name, schema, risk, hints, any(tool.runs_tools for tool in statements))
 
     def every_tool(self) -> list[Known]:
@@ -111,13 +121,13 @@ class World:
         return [tool for tool in known if tool is not None]
 
     def _operators_class(self, name: ToolName) -> ast.RiskClass | None:
-        fitting = [
+        fitting: list[ast.RiskClass] = [
             declaration.risk
             for page in self.pages
             for declaration in page.tree.declarations
             if isinstance(declaration, ast.Risk) and self.covers(declaration.tools, page, name)
         ]
-        return max(fitting, key=CLASSES.index, default=None)
+        return highest(fitting)
 
     def _trusts(self, server: str | None) -> bool:
         highest = [page for page in self.pages if page.layer == 0]

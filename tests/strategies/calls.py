@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.strategies.catalogues import Param, Tool
+from tests.strategies.catalogues import Param, Tool, rarely
 from tests.strategies.policies import Sketch
 
 VALUES: Mapping[str, tuple[Any, ...]] = {
@@ -123,14 +123,13 @@ def arguments(draw: st.DrawFn, tool: Tool) -> dict[str, Any]:
     """Mostly what the schema wants; sometimes an argument is missing, wrong, null or not declared."""
     made: dict[str, Any] = {}
     for param in tool.params:
-        how = draw(st.integers(0, 19))
-        if how == 0:
+        if draw(rarely(25)):
             made[param.name] = draw(st.sampled_from(WRONG))
-        elif how == 1 or ((param.optional or param.default is not None) and how < 9):
+        elif draw(rarely(3 if param.optional or param.default is not None else 40)):
             continue
         else:
             made[param.name] = draw(values(param))
-    if draw(st.integers(0, 9 if tool.open else 39)) == 0:
+    if draw(rarely(10 if tool.open else 40)):
         made["other"] = draw(st.sampled_from(VALUES["any"]))
     return made
 
@@ -139,7 +138,7 @@ def arguments(draw: st.DrawFn, tool: Tool) -> dict[str, Any]:
 def calls(draw: st.DrawFn, sketch: Sketch) -> Call:
     """A call of a known tool, seldom of another."""
     tool = draw(st.sampled_from(sketch.shelf.tools))
-    if draw(st.integers(0, 49)) == 0:
+    if draw(rarely(50)):
         return Call(
             draw(
                 st.sampled_from(
@@ -154,7 +153,7 @@ def calls(draw: st.DrawFn, sketch: Sketch) -> Call:
 @st.composite
 def narrowings(draw: st.DrawFn, sketch: Sketch) -> Limits | None:
     """Mostly none."""
-    if draw(st.integers(0, 4)):
+    if not draw(rarely(6)):
         return None
     some = st.lists(st.sampled_from([tool.key for tool in sketch.shelf.tools]), max_size=2, unique=True).map(tuple)
     only = draw(st.one_of(st.none(), some))

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.strategies.catalogues import Param, Shelf, Tool, shelves
+from tests.strategies.catalogues import Param, Shelf, Tool, rarely, shelves
 from tests.strategies.conditions import conditions
 
 HEADER = (
@@ -81,11 +81,11 @@ def references(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> tuple
     items = [draw(st.sampled_from([tool.ref, tool.ref, tool.ref, f"{tool.ref[:-2]}*", *wide]))]
     if items[0] == "@few":
         return ("@few" if tool in shelf.tools[:2] else f"@few, {tool.ref}"), tool
-    if draw(st.integers(0, 3)) == 0:
+    if draw(rarely(4)):
         items.append(draw(st.sampled_from(usable)).ref)
     covered = {one.key for item in items for one in shelf.matching(item)}
     removable = [one for one in shelf.tools if one.key in covered and one is not tool]
-    excepted = f" except {draw(st.sampled_from(removable)).ref}" if removable and draw(st.integers(0, 3)) == 0 else ""
+    excepted = f" except {draw(st.sampled_from(removable)).ref}" if bool(removable) and draw(rarely(4)) else ""
     return ", ".join(items) + excepted, tool
 
 
@@ -98,15 +98,15 @@ def rules(draw: st.DrawFn, effect: str, shelf: Shelf, usable: tuple[Tool, ...], 
     tools, tool = draw(references(shelf, usable))
     grants, wide = effect in ("allow", "auto_approve"), tools.startswith(("any", "*"))
     text = f"{effect} {mark}{tools}"
-    if effect == "allow" and draw(st.integers(0, 6)) == 0:
+    if effect == "allow" and draw(rarely(7)):
         text += " with approval"
     when = draw(conditions(tool, grants, wide)) if draw(st.integers(0, 9)) < 6 else ""
     unless = draw(conditions(tool, not grants, wide)) if draw(st.integers(0, 9)) < 3 else ""
     text += f" when {when}" if when else ""
     text += f" unless {unless}" if unless and unless not in when else ""
-    if draw(st.integers(0, 9)) == 0:
+    if draw(rarely(10)):
         text += ' because "so it is"'
-    if effect == "deny" and draw(st.integers(0, 3)) == 0:
+    if effect == "deny" and draw(rarely(4)):
         text += " unclear ask"
     return text
 
@@ -173,12 +173,12 @@ def grants(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...]) -> str:
 @st.composite
 def granting(draw: st.DrawFn, name: str, shelf: Shelf, skilled: bool, profiles: tuple[str, ...]) -> Block:
     """An agent that grants; it can connect what the catalogue has."""
-    connects = bool(shelf.servers) and draw(st.integers(0, 4)) > 0
+    connects = bool(shelf.servers) and not draw(rarely(5))
     usable = tuple(tool for tool in shelf.tools if tool.server is None or connects)
     statements = ["connect all_servers"] if connects else []
     statements += ["skills s0"] if skilled else []
     statements += draw(st.lists(grants(shelf, usable), min_size=1, max_size=4))
-    if draw(st.integers(0, 2)) == 0:
+    if draw(st.booleans()):
         statements.append("allow any")
     statements += draw(st.lists(restrictions(shelf, usable), max_size=3))
     used = draw(st.lists(st.sampled_from(profiles), unique=True, max_size=2)) if profiles else []
@@ -190,7 +190,7 @@ def granting(draw: st.DrawFn, name: str, shelf: Shelf, skilled: bool, profiles: 
 def restricting(draw: st.DrawFn, kind: str, head: str, shelf: Shelf, size: int = 2) -> Block:
     """A body that only withholds."""
     statements = draw(st.lists(restrictions(shelf, shelf.tools, kind != "narrows"), min_size=1, max_size=size))
-    if shelf.servers and kind in ("narrows", "skill") and draw(st.integers(0, 4)) == 0:
+    if shelf.servers and kind in ("narrows", "skill") and draw(rarely(5)):
         statements.append(draw(st.sampled_from(("connect none", "connect all_servers"))))
     return Block(kind, head, tuple(statements))
 
@@ -238,7 +238,7 @@ def sketches(draw: st.DrawFn) -> Sketch:
         blocks.append(draw(restricting("narrows", "agent n0 narrows a0", shelf)))
         if draw(st.booleans()):
             blocks.append(draw(restricting("narrows", "agent n1 narrows n0", shelf)))
-    if draw(st.integers(0, 2)) == 0:
+    if draw(rarely(3)):
         blocks.append(draw(restricting("ceiling", "ceiling", shelf)))
     return Sketch(shelf, tuple(lines), tuple(blocks), tuple(delegations), ("a0",) if skilled else ())
 
