@@ -46,6 +46,12 @@ class Counting:
         bare: Any = {name: part for name, part in limit.items() if name not in ("amount", "tools")}
         self.key = (repr(sorted(bare.items())), level.agent, self.tools)
 
+    @property
+    def roomy(self) -> bool:
+        """Whether any one call fits, while nothing was ever charged."""
+        fits = self.amount >= 1 if self.unit in ONE_EACH else self.unit != "sum"
+        return fits and not self.by_value()
+
     def by_value(self) -> tuple[str, ...]:
         """The path below args of `for each args.x`, else nothing."""
         return self.each[1:] if self.each[:1] == ("args",) else ()

@@ -191,13 +191,16 @@ def _limits(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 def _tools(names: Iterable[ToolName], what: str) -> frozenset[ToolName]:
     """A server's tool may come as a list of two, as JSON writes it."""
     _is(not isinstance(names, str), f"`{what}` is a list of tools")
-    found: set[ToolName] = set()
-    for name in names:
-        parts: list[object] = [name] if isinstance(name, str) else [*name]
-        texts = [part for part in parts if type(part) is str]
-        _is(len(texts) == len(parts) == (1 if isinstance(name, str) else 2), f"`{what}` holds what is no tool")
-        found.add(name if isinstance(name, str) else (texts[0], texts[1]))
-    return frozenset(found)
+    return frozenset(_tool(name, what) for name in names)
+
+
+def _tool(name: object, what: str) -> ToolName:
+    if isinstance(name, str):
+        return name
+    parts: list[Any] = [*name] if isinstance(name, (list, tuple)) else []
+    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise FactsError(f"`{what}` holds what is no tool")
+    return (str(parts[0]), str(parts[1]))
 
 
 def _names(names: Iterable[str], what: str) -> frozenset[str]:

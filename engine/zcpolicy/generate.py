@@ -8,7 +8,6 @@ INVARIANT: the source holds no text of a policy or a call: names and operands co
 
 from __future__ import annotations
 
-from zcpolicy.budgets import ONE_EACH
 from zcpolicy.call import MISFIT, Malformed, fits_quickly, judge_value, sound
 from zcpolicy.condition import AllOf, Not
 from zcpolicy.decision import Decision
@@ -104,9 +103,7 @@ class _Shape:
 
     def _settled(self) -> list[str]:
         """A look at the limits; not needed where each has room for one call and nothing was ever charged."""
-        roomy = all(
-            one.amount >= 1 if one.unit in ONE_EACH else one.unit != "sum" for one in self.plan.limits
-        ) and not any(one.by_value() for one in self.plan.limits)
+        roomy = all(one.roomy for one in self.plan.limits)
         quick = f"{self.bind(self.plan.charged)} or not session.ledger" if roomy else "True"
         return [f"   if {quick}: return settled(verdict, judged, run, labels)"]
 

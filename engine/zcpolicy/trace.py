@@ -6,7 +6,7 @@ In: a verdict and its call. Out: JSON values, the execution's own bodies first.
 from __future__ import annotations
 
 from zcpolicy.condition import AllOf, Not, compile_condition, truth_of
-from zcpolicy.exact import is_list
+from zcpolicy.exact import is_list, is_object
 from zcpolicy.leaves import Test
 from zcpolicy.operands import MISSING, Call
 
@@ -86,5 +86,7 @@ def _value(value: Any) -> Any:
         return [_value(one) for one in value[:MAX_ITEMS]]
     parts = getattr(value, "parts", None)
     if parts is not None:
-        return _value("".join("…" if part is None else part for part in parts))
+        return _value("".join(part if isinstance(part, str) else "…" for part in parts))
+    if is_object(value):
+        return {name: _value(one) for name, one in [*value.items()][:MAX_ITEMS]}
     return value
