@@ -10,11 +10,14 @@ from policy_lang import ast
 from policy_lang.syntax.characters import is_odd
 
 _NAME = re.compile(r"[^\W\d][\w\-]*")
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _ODD_CODES = re.compile(r"[^\x20-\x7e]")
 
 
 def quoted(text: str) -> str:
     """A string in quotes: JSON's escapes where needed, and for every character that cannot be seen."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     plain = json.dumps(text, ensure_ascii=False)
     return _ODD_CODES.sub(lambda found: _escape(found[0]), plain)
 

@@ -98,7 +98,6 @@ def _odd_names(source: Source, text: str) -> Iterator[Diagnostic]:
 
 @lru_cache(maxsize=4096)
 def scripts_of(name: str) -> frozenset[str]:
-    """The scripts of a name's letters, by the first word of each letter's Unicode name."""
-    return frozenset(
-        unicodedata.name(letter, "UNKNOWN").split()[0] for letter in name if letter.isalpha() and letter != "_"
-    )
+    """The scripts of a name's letters and digits, by the first word of each one's Unicode name."""
+    letters = (letter for letter in name if letter.isalpha() or not letter.isascii())
+    return frozenset(unicodedata.name(letter, "UNKNOWN").replace("-", " ").split()[0] for letter in letters)

@@ -1,25 +1,24 @@
 """The grammar as tables: what each state of an LALR(1) automaton does with each terminal.
 
 In: `zcpolicy.lark`, from the wheel or the source tree. Out: `tables()`, plain values that `parse` drives.
-The only file that imports lark, and only when no stored tables fit: they are kept in the user's cache folder under a
-key of the grammar, of lark's version and of this layout. A store that cannot be read, written or trusted is passed
-over in silence, and the tables are made anew.
+The only file that imports lark, and only when no stored tables are found. They are kept in the user's cache folder; what
+is read there is used only if it is, to the byte, what this package expects: a cache cannot change what policies mean.
 """
 
 import hashlib
 import json
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-LAYOUT: Final = 1
-"""Raised when the shape of `Tables` or what `build` derives from the grammar changes."""
+GRAMMAR_DIGEST: Final = "aabe603e1b44c941d73a4d403b1667e71fd2cf9568d361e5dfda49e3243a748c"
+TABLES_DIGEST: Final = "5a7b9e7439079ade37329734c8b6486ad2a328206dd12df7b27ef882db78e213"
+"""SHA-256 of the grammar's text, and of the stored tables that are made of it. A test holds both."""
 
 MAX_STORED_BYTES: Final = 4_000_000
 """Bytes of stored tables that are read."""
@@ -52,16 +51,21 @@ class Tables(NamedTuple):
 
 @cache
 def tables() -> Tables:
-    """The tables of the grammar that ships with this package: stored ones if they fit, else made and stored."""
+    """The tables of the grammar that ships with this package: stored ones if there are, else made and stored."""
     grammar = grammar_text()
-    about = (LAYOUT, sys.version_info[:2], metadata.version("lark"), grammar)
-    key = hashlib.sha256(repr(about).encode()).hexdigest()
-    place = cache_folder() / f"grammar-{key[:32]}.json"
-    found = load(place, key)
+    if digest(grammar.encode()) != GRAMMAR_DIGEST:
+        return build(grammar)
+    place = cache_folder() / f"grammar-{TABLES_DIGEST[:32]}.json"
+    found = load(place, TABLES_DIGEST)
     if found is None:
         found = build(grammar)
-        store(place, key, found)
+        store(place, stored_form(found))
     return found
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def grammar_text() -> str:
@@ -73,10 +77,7 @@ def grammar_text() -> str:
 
 
 def cache_folder() -> Path:
-    """Where this user's caches lie; `ZCPOLICY_CACHE` moves it."""
-    named = os.environ.get("ZCPOLICY_CACHE")
-    if named:
-        return Path(named)
+    """Where this user's caches lie."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "zcpolicy"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "zcpolicy"
@@ -111,7 +112,30 @@ def build(grammar: str) -> Tables:
     terminals = [item for item in memo.values() if item["__type__"] == "TerminalDef"]
     words, patterns = _terminals(terminals)
     start, end = automaton["start_states"]["start"], automaton["end_states"]["start"]
-    return Tables(start, end, tuple(actions), tuple(rules), words, patterns)
+    return _in_order(Tables(start, end, tuple(actions), tuple(rules), words, patterns))
+
+
+def _in_order(made: Tables) -> Tables:
+    """The same automaton with states and rules numbered by what they are, whatever order lark met them in."""
+    rules = sorted(set(made.rules))
+    number_of_rule = {rule: number for number, rule in enumerate(rules)}
+    states = [made.start]
+    numbers = {made.start: 0}
+    for state in states:
+        for symbol in sorted(made.actions[state]):
+            action = made.actions[state][symbol]
+            if action >= 0 and action not in numbers:
+                numbers[action] = len(states)
+                states.append(action)
+    actions = tuple(
+        {
+            symbol: numbers[action] if action >= 0 else ~number_of_rule[made.rules[~action]]
+            for symbol, action in sorted(made.actions[state].items())
+        }
+        for state in states
+    )
+    words = dict(sorted(made.words.items()))
+    return Tables(0, numbers[made.end], actions, tuple(rules), words, made.patterns)
 
 
 def _rule(item: Mapping[str, Any]) -> Rule:
@@ -135,44 +159,34 @@ def _terminals(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, str], dict
 # --- stored -------------------------------------------------------------------------------------------------
 
 
-def load(place: Path, key: str) -> Tables | None:
-    """Stored tables, or None where there are none, they are not this user's own, or they do not carry this key."""
+def stored_form(found: Tables) -> bytes:
+    """Tables as they are stored: the same bytes for the same grammar."""
+    return json.dumps(found, separators=(",", ":")).encode()
+
+
+def load(place: Path, expected: str) -> Tables | None:
+    """Stored tables whose bytes have the digest that is expected; None where there are none."""
     try:
         with place.open("rb") as file:
-            about = os.fstat(file.fileno())
-            if not _is_own(about) or about.st_size > MAX_STORED_BYTES:
-                return None
-            data = json.loads(file.read(MAX_STORED_BYTES))
-        body = data["tables"]
-        if data["key"] != key or data["digest"] != _digest(body):
-            return None
-        start, end, actions, rules, words, patterns = body
-        kept = tuple(Rule(origin, name, size, passing) for origin, name, size, passing in rules)
-        return Tables(start, end, tuple(actions), kept, words, patterns)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            data = file.read(MAX_STORED_BYTES)
+    except OSError:
         return None
+    if digest(data) != expected:
+        return None
+    start, end, actions, rules, words, patterns = json.loads(data)
+    kept = tuple(Rule(origin, name, size, passing) for origin, name, size, passing in rules)
+    return Tables(start, end, tuple(actions), kept, words, patterns)
 
 
-def store(place: Path, key: str, found: Tables) -> None:
-    """Write beside and rename, so that a reader or a second writer meets a whole file or none."""
+def store(place: Path, data: bytes) -> None:
+    """Write beside and rename, so that a reader or a second writer meets a whole file or none. A failure is no matter."""
     beside: str | None = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         number, beside = tempfile.mkstemp(dir=place.parent, prefix="grammar-", suffix=".part")
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump({"key": key, "digest": _digest(found), "tables": found}, file, separators=(",", ":"))
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
         Path(beside).replace(place)
     except OSError:
         if beside is not None:
             Path(beside).unlink(missing_ok=True)
-
-
-def _is_own(about: os.stat_result) -> bool:
-    """Whether only this user could have written the file: tables decide what a policy's words mean."""
-    if not hasattr(os, "getuid"):
-        return True
-    return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _digest(body: object) -> str:
-    return hashlib.sha256(json.dumps(body, separators=(",", ":"), sort_keys=True).encode()).hexdigest()
