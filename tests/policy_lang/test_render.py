@@ -5,10 +5,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from policy_lang.codes import Code
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
-from policy_lang.render import human, render, summary
+from policy_lang.render import Style, human, render, summary
 from policy_lang.source import Source, Span
 
 UNKNOWN = Code("ZC2101", "unknown tool", "error")
@@ -400,3 +402,16 @@ def test_many_findings_on_one_long_line_are_cheap_and_the_first_are_drawn() -> N
     assert drawn.count("error[ZC2101]") == 1_000
     assert drawn.endswith("\n… and 19000 findings more\n")
     assert render(findings, "plain").count("\n") == 20_000
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(), st.integers(0, 60), st.integers(0, 60), st.text(), st.sampled_from(["human", "plain", "github"]))
+def test_whatever_a_policy_holds_nothing_unseen_reaches_the_terminal(
+    text: str, start: int, end: int, words: str, style: Style
+) -> None:
+    source = Source(words, text)
+    span = Span(min(start, end, len(text)), min(max(start, end), len(text)))
+    label = Label(source, Span(0, len(text)), words)
+    fix = Fix((Edit(source, span, words),), safe=False)
+    drawn = render([Diagnostic(UNKNOWN, words, source, span, (label,), words, fix, words)], style)
+    assert {character for character in drawn if not character.isprintable()} <= {"\n"}
