@@ -27,6 +27,9 @@ MAX_SHOWN = 6
 
 DROP = "drop this test"
 DEPTH = frozenset({"depth"})
+PARTS = frozenset({"host", "scheme", "port", "null"})
+"""Kinds of which nothing may be there although the argument is sent."""
+
 GRANTS = ("allow", "auto_approve")
 
 
@@ -175,7 +178,7 @@ class _Judge:
             return Clash(present)
         if absent is None:
             return None
-        if range_.kinds and not range_.optional and not range_.lacking and "null" not in range_.kinds:
+        if range_.kinds and not range_.optional and not range_.lacking and not range_.kinds & PARTS:
             return Clash(absent)
         tested = next((lit for lit in lits if not isinstance(lit.leaf, ast.Has)), None)
         return Clash(tested, absent) if tested is not None and self.granting else None
@@ -194,7 +197,8 @@ class _Judge:
 
     def _contradiction(self, clash: Clash) -> Diagnostic:
         rule, source = self.rule, self.rule.source
-        effect = f"this `{rule.node.effect}` never applies"
+        surely = self.granting or all(self._certain(lit.leaf) for lit in (clash.second, clash.first) if lit is not None)
+        effect = f"this `{rule.node.effect}` never applies" if surely else "no value satisfies that"
         second = clash.second.text(source)
         if clash.first is None:
             message = f"`{second}` never holds on {tool_names(self.bound, rule.ids)}"
@@ -247,7 +251,9 @@ class _Judge:
         match leaf:
             case ast.Has(operand=operand):
                 range_ = self._range(operand)
-                return bool(range_.kinds) and not range_.optional and not range_.lacking
+                return bool(range_.kinds) and not range_.optional and not range_.lacking and not range_.kinds & PARTS
+            case ast.Marked():
+                return True
             case ast.Bare(operand=operand):
                 return self._range(operand).certain
             case ast.Test(each=None, right=right, op="==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in"):

@@ -125,8 +125,8 @@ class Operands:
         if what == "name":
             return Range(frozenset(("s", tools[i].key[1]) for i in ids), True, none, none, frozenset({"string"}))
         if what == "server":
-            servers = frozenset(("s", str(tools[i].key[0])) for i in ids if tools[i].key[0] is not None)
-            return Range(servers, all(tools[i].key[0] is not None for i in ids), none, none, frozenset({"string"}))
+            servers = frozenset(("s", tools[i].key[0] or "") for i in ids)  # of the host's own tools it is the empty text
+            return Range(servers, True, none, none, frozenset({"string"}))
         if what == "risk":
             return Range(frozenset(("s", name) for name in CLASSES), True, none, none, frozenset({"risk"}))
         return Range(frozenset({("b", True), ("b", False)}), False, none, none, frozenset({"boolean"}))
@@ -176,7 +176,7 @@ def _find(schema: Schema, path: tuple[str, ...]) -> _Field | None:
             break
         optional = optional or (step not in at.get("required", []) and "default" not in inner) or inner.get("nullable", False)
         at = inner
-    return _Field(found, optional, "integer" if part == "port" else part)
+    return _Field(found, optional, part)
 
 
 def _only_values(schema: Schema) -> frozenset[Scalar] | None:

@@ -4,7 +4,7 @@ In: literals on one operand, and what the operand can be. Out: whether some valu
 where that is not known: only evident contradictions are found.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -13,6 +13,7 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from policy_lang.checks.operands import Range, Scalar
+from policy_lang.risk import ORDER
 
 MAX_LISTED = 64
 """An interval of at most so many whole numbers is tried number by number."""
@@ -20,6 +21,8 @@ MAX_LISTED = 64
 MAX_PAIRS = 4_096
 """Longer lists are not compared value by value."""
 
+RANKS: dict[object, int] = {risk: rank for rank, risk in enumerate(ORDER)}
+RISK = frozenset({"risk"})
 ORDERED = ("<", "<=", ">", ">=")
 
 
@@ -80,7 +83,7 @@ class _Space:
 def together(constraints: Sequence[Constraint], range_: Range) -> bool:
     """Whether some value of the range may satisfy every constraint."""
     path = bool(range_.kinds) and range_.kinds <= {"path"}
-    space = _Space(range_.values, bool(range_.kinds) and range_.kinds <= {"integer", "depth"})
+    space = _Space(range_.values, bool(range_.kinds) and range_.kinds <= {"integer", "depth", "port"})
     if range_.kinds == frozenset({"depth"}):
         space.at_least(Decimal(0), open_end=False)
     rest = [constraint for constraint in constraints if not _narrow(space, _normal(constraint, range_))]
@@ -96,14 +99,29 @@ def together(constraints: Sequence[Constraint], range_: Range) -> bool:
 
 
 def _normal(constraint: Constraint, range_: Range) -> Constraint:
-    """Equality of paths, hosts and schemes compares normal forms."""
-    if constraint.op != "==" or not range_.kinds:
+    """Equality of paths, urls, hosts and schemes compares normal forms; classes compare by rank."""
+    if not range_.kinds:
         return constraint
+    if range_.kinds == RISK and constraint.op in ORDERED:
+        return Constraint("==", tuple(_ranked(constraint)), constraint.holds)
+    if constraint.op != "==":
+        return constraint
+    if range_.kinds <= {"url"}:
+        return constraint._replace(values=tuple((k, _url(str(v))) for k, v in constraint.values))
     if range_.kinds <= {"path"}:
         return constraint._replace(values=tuple((k, _path(str(v))) for k, v in constraint.values))
     if range_.kinds <= {"host", "scheme"}:
         return constraint._replace(values=tuple((k, _host(str(v))) for k, v in constraint.values))
     return constraint
+
+
+def _ranked(constraint: Constraint) -> Iterator[Scalar]:
+    """The classes that a comparison admits."""
+    for risk in ORDER:
+        for _, bound in constraint.values:
+            above = ORDER.index(risk) - RANKS.get(bound, 0)
+            if {"<": above < 0, "<=": above <= 0, ">": above > 0, ">=": above >= 0}[constraint.op]:
+                yield ("s", risk)
 
 
 def _narrow(space: _Space, constraint: Constraint) -> bool:
@@ -211,6 +229,13 @@ def _path(text: str) -> str:
     return "/" + normpath(text).lstrip("/").casefold() if text.startswith("/") else text
 
 
+def _url(text: str) -> str:
+    from zcpolicy.predicates.url import parse_url
+
+    url = parse_url(text)
+    return text if url is None or url.normal is None else url.normal
+
+
 def _host(text: str) -> str:
     return text.lower().removesuffix(".")
 
@@ -245,6 +270,7 @@ def _ends(pattern: str) -> tuple[str, str]:
 
 def _likes_meet(one: str, other: str) -> bool:
     (a_head, a_tail), (b_head, b_tail) = _ends(one), _ends(other)
+    a_head, a_tail, b_head, b_tail = (text.casefold() for text in (a_head, a_tail, b_head, b_tail))
     heads = a_head.startswith(b_head) or b_head.startswith(a_head)
     tails = a_tail.endswith(b_tail) or b_tail.endswith(a_tail)
     return heads and tails
