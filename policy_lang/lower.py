@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
 from policy_lang.lower_condition import lower_conditions
-from policy_lang.lower_settings import approval, autonomy, connect, delegate, drift, memory, runtime, skills
+from policy_lang.lower_settings import approval, autonomy, connect, delegate, drift, memory, runtime, skills, strictest_of
 from policy_lang.values import encode_number
 from zcpolicy.shapes import (
     Agent, Body, BodyOrigins, Hints, Limit, Only, Origins, Place, ProgramData, Require, Rule, Tool, ToolIds, Window,
@@ -148,6 +148,8 @@ class _Lowering:
             places = [place(placed) for placed in statements if isinstance(placed.node, kinds)]
             if places:
                 others[key] = places
+        for key, strictest in strictest_of(statements).items():
+            others[key] = [place(placed) for placed in strictest]
 
     def pack(self, ids: frozenset[int]) -> ToolIds:
         """`pack`, remembered: most sets occur many times."""

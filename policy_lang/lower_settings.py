@@ -44,6 +44,22 @@ def autonomy(statements: tuple[Placed, ...]) -> dict[RiskClass, Answer] | None:
     return None if out == LEVELS["full"] else out
 
 
+def strictest_of(statements: tuple[Placed, ...]) -> dict[str, list[Placed]]:
+    """Of several `autonomy`, for each class the strictest: `{"autonomy high": …}`."""
+    tables = [
+        (LEVELS[placed.node.level] if placed.node.level else dict(placed.node.table), placed)
+        for placed in statements
+        if isinstance(placed.node, ast.Autonomy)
+    ]
+    if len(tables) < 2:
+        return {}
+    return {
+        f"autonomy {risk}": [placed for table, placed in tables if table[risk] == least]
+        for risk in LEVELS["full"]
+        for least in (_strictest(table[risk] for table, _ in tables),)
+    }
+
+
 def connect(
     bound: Bound, statements: tuple[Placed, ...], grants: bool, pack: Callable[[frozenset[int]], ToolIds]
 ) -> Connect | None:

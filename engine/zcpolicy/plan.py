@@ -111,7 +111,7 @@ class Plan:
         if self.tool["server"] is not None and "connect" in data and not self._has(data["connect"]["tools"]):
             plan.unconnected = RuleRef(body, "connect")
         if "autonomy" in data:
-            plan.cap = (data["autonomy"][self.tool["class"]], RuleRef(body, "autonomy"))
+            plan.cap = (data["autonomy"][self.tool["class"]], RuleRef(body, "autonomy", about=self.tool["class"]))
         for index, require in enumerate(data.get("require", ())):
             if self._has(require["later"]):
                 found = (RuleRef(body, "require", index), self._bit())

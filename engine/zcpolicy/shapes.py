@@ -267,7 +267,7 @@ class BodyOrigins(TypedDict):
     only: NotRequired[list[list[Place]]]
     limits: NotRequired[list[list[Place]]]
     require: NotRequired[list[list[Place]]]
-    other: NotRequired[dict[str, list[Place]]]  # autonomy, connect, skills, memory, delegate, approval, runtime, drift
+    other: NotRequired[dict[str, list[Place]]]  # autonomy, connect, … drift; `autonomy high` of several
     place: NotRequired[Place]  # of the body itself
 
 

@@ -45,7 +45,7 @@ class BodyRef:
         origins = self._origins
         try:
             found: Any = origins[part][index] if index >= 0 else origins.get("other", {}).get(part, [])
-            if not found and "place" in origins:
+            if not found and "place" in origins and " " not in part:
                 found = [origins["place"]]
             return [place for place in found if _is_place(place)]
         except (KeyError, IndexError, TypeError, AttributeError):
@@ -57,11 +57,15 @@ def _is_place(place: Any) -> bool:
 
 
 class RuleRef:
-    """One statement that decided: where it stands, what it says, and its `because`."""
+    """One statement that decided: where it stands, what it says, and its `because`.
 
-    __slots__ = ("body", "index", "part")
+    `about`: the risk class, of an `autonomy`: of several statements the strictest for it decided.
+    """
 
-    def __init__(self, body: BodyRef, part: str, index: int = -1) -> None:
+    __slots__ = ("about", "body", "index", "part")
+
+    def __init__(self, body: BodyRef, part: str, index: int = -1, about: str = "") -> None:
+        self.about = about
         self.body = body
         self.part = part
         self.index = index
@@ -82,7 +86,8 @@ class RuleRef:
     @property
     def place(self) -> Place | None:
         """`[file, line, text]`, None where the origins are not known."""
-        found = self.body.places(self.part, self.index)
+        found = self.body.places(f"{self.part} {self.about}", -1) if self.about else []
+        found = found or self.body.places(self.part, self.index)
         return found[0] if found else None
 
     def to_json(self) -> dict[str, Any]:
