@@ -8,11 +8,10 @@ is read there is used only if it is, to the byte, what this package expects: a c
 import hashlib
 import json
 import os
+import pkgutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -70,16 +69,19 @@ def digest(data: bytes) -> str:
 
 def grammar_text() -> str:
     """The grammar's text: beside this module in a wheel, in `grammar/` in the source tree."""
-    shipped = resources.files("policy_lang") / "zcpolicy.lark"
-    if shipped.is_file():
-        return shipped.read_text("utf-8")
-    return (Path(__file__).resolve().parents[2] / "grammar" / "zcpolicy.lark").read_text("utf-8")
+    try:
+        data = pkgutil.get_data("policy_lang", "zcpolicy.lark")
+    except OSError:
+        data = None
+    if data is None:
+        data = (Path(__file__).resolve().parents[2] / "grammar" / "zcpolicy.lark").read_bytes()
+    return data.decode().replace("\r\n", "\n")
 
 
 def cache_folder() -> Path:
     """Where this user's caches lie."""
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "zcpolicy"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "zcpolicy"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "zcpolicy"
 
 
@@ -180,6 +182,8 @@ def load(place: Path, expected: str) -> Tables | None:
 
 def store(place: Path, data: bytes) -> None:
     """Write beside and rename, so that a reader or a second writer meets a whole file or none. A failure is no matter."""
+    import tempfile  # a start that finds the tables stored has no use for it
+
     beside: str | None = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
