@@ -12,10 +12,33 @@ from typing import TypeVar, cast
 from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
 from policy_lang.lower_condition import lower_conditions
-from policy_lang.lower_settings import approval, autonomy, connect, delegate, drift, memory, runtime, skills, strictest_of
+from policy_lang.lower_settings import (
+    approval,
+    autonomy,
+    connect,
+    delegate,
+    drift,
+    memory,
+    runtime,
+    skills,
+    strictest_of,
+)
 from policy_lang.values import encode_number
 from zcpolicy.shapes import (
-    Agent, Body, BodyOrigins, Hints, Limit, Only, Origins, Place, ProgramData, Require, Rule, Tool, ToolIds, Window,
+    Agent,
+    Body,
+    BodyOrigins,
+    Hints,
+    Limit,
+    Only,
+    Origins,
+    Place,
+    ProgramData,
+    Require,
+    Rule,
+    Tool,
+    ToolIds,
+    Window,
 )  # fmt: skip
 
 SEMANTICS = "1"
