@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policy_lang import ast, codes
-from policy_lang.checks.grants import runs_text
+from policy_lang.checks.parameters import runs_text, takes
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, View, tool_names
 from policy_lang.checks.witness import Witnesses
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Label
-from policy_lang.tools import ToolInfo
-from zcpolicy.program import Schema
 
 _PRIVATE = re.compile(r"(?i)privat|secret|confidential|sensitiv|personal|internal|\bpii\b")
 _SENDS = re.compile(r"(?i)(?:^|[_\-./])(?:send|e?mail|post|publish|upload|push|comment|message|notify|webhook|share|tweet)(?:[_\-./]|$)")
@@ -39,9 +37,9 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
     tools = tuple(enumerate(bound.catalogue.tools))
     open_world = frozenset(n for n, tool in tools if tool.key[0] in bound.catalogue.trusted and tool.hints.get("openWorldHint"))
     reads = frozenset(n for n, _ in tools if bound.classes[n] == "read")
-    urls = frozenset(n for n, tool in tools if _takes(tool, "url"))
+    urls = frozenset(n for n, tool in tools if takes(tool, "url"))
     shells = frozenset(n for n, tool in tools if runs_text(tool))
-    paths = frozenset(n for n, tool in tools if _takes(tool, "path"))
+    paths = frozenset(n for n, tool in tools if takes(tool, "path"))
     sends = frozenset(n for n, tool in tools if _SENDS.search(tool.key[1]))
     sides = _Sides(paths & reads, urls | open_world, urls | shells | ((open_world | sends) - reads))
     witnesses = Witnesses(reach.survey)
@@ -113,11 +111,3 @@ def _places(view: View, way_out: RuleAt, sides: tuple[tuple[str, frozenset[int]]
         rules = [rule for rule in view.rules["allow"] if rule.ids & ids]
         if rules and way_out not in rules:
             yield rules[0].label(text)
-
-
-def _takes(tool: ToolInfo, kind: str) -> bool:
-    return any(_holds(schema, kind) for schema in tool.schema.get("fields", {}).values())
-
-
-def _holds(schema: Schema, kind: str) -> bool:
-    return schema["kind"] == kind or (schema["kind"] == "list" and "item" in schema and _holds(schema["item"], kind))

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policy_lang import ast, codes
+from policy_lang.checks.parameters import runs_text
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, Survey, tool_names
 from policy_lang.checks.witness import Witnesses
 from policy_lang.diagnostics import Diagnostic, Label
-from policy_lang.tools import ToolInfo
-from zcpolicy.program import Schema
 
 ADVICE = "add `when …` or `with approval`, or write `autonomy supervised` in the agent"
 
@@ -40,18 +39,6 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
                 found = _grant(survey, rule, every, (plain, plain & shells, plain & high), labels)
                 shown = (plain & shells) or (plain & high) or plain
                 yield from (replace(finding, witness=witnesses.any_of(name, shown, "allow")) for finding in found)
-
-
-def runs_text(tool: ToolInfo) -> bool:
-    """Whether a tool takes the text of a command."""
-    return any(_holds_command(schema) for schema in tool.schema.get("fields", {}).values())
-
-
-def _holds_command(schema: Schema) -> bool:
-    kind = schema["kind"]
-    if kind in ("shell", "command"):
-        return True
-    return kind == "list" and "item" in schema and _holds_command(schema["item"])
 
 
 def _grant(

@@ -4,46 +4,15 @@ In: `Survey`. Out: ZC3109. The shape of a limit is all of it but its amount.
 """
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
+from policy_lang.checks.shapes import COUNTED, Shape, amount_of, shape, window_key
 from policy_lang.checks.survey import LimitAt, Survey, View, text_of
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 
-Shape = tuple[object, ...]
-
-COUNTED = 3
-"""The parts of a shape that say what is counted; behind them stand the tools, the window and the pot."""
-
 MAX_COMPARED = 64
 """So many limits on the same count are compared with each other where their shapes differ."""
-
-
-def shape(limit: LimitAt) -> Shape:
-    """Equal for limits that differ only in their amount."""
-    node = limit.node
-    argument = node.argument.path if node.argument else None
-    currency = node.amount.currency if isinstance(node.amount, ast.Money) else None
-    each = ("args", *node.each.path) if isinstance(node.each, ast.Operand) else node.each
-    return (node.unit, currency, argument, limit.ids, _window(node.window), each)
-
-
-def _window(window: ast.Window | None) -> Shape:
-    if window is None or window.kind == "session":
-        return ("session",)
-    return (window.kind, window.seconds, window.calendar, window.zone.value if window.zone else None)
-
-
-def amount_of(limit: LimitAt) -> Decimal:
-    """The amount, in the unit of the limit."""
-    match limit.node.amount:
-        case ast.Number(value=value):
-            return Decimal(value)
-        case ast.Money(amount=amount):
-            return amount
-        case ast.Duration(seconds=seconds):
-            return Decimal(seconds)
 
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
@@ -111,7 +80,7 @@ def _same_pot(other: LimitAt, limit: LimitAt) -> object:
 
 
 def _longer(other: ast.Window | None, window: ast.Window | None) -> bool:
-    if _window(other) == _window(window):
+    if window_key(other) == window_key(window):
         return True
     if other is None or other.kind == "session":
         return window is not None and window.kind == "turn"

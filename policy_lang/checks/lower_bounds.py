@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
-from policy_lang.checks.grants import runs_text
 from policy_lang.checks.literals import parts_of
+from policy_lang.checks.parameters import runs_text
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, text_of, tool_names
 from policy_lang.conditions import leaves
