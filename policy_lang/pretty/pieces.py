@@ -64,7 +64,7 @@ class Pieces:
         shown = self.items(tools.items)
         if not tools.excepted:
             return shown, []
-        line = self.woven.line(tools.excepted[0].span.start)
+        line = self.woven.line(tools.excepted[0].span.start, continues=True)
         return shown, [(line, group(["except ", self.items(tools.excepted)]))]
 
     # --- values ---
@@ -105,7 +105,7 @@ class Pieces:
     def _joined(self, word: str, items: Sequence[ast.Condition]) -> Doc:
         parts: list[Doc] = [self._inside(items[0])]
         for item in items[1:]:
-            parts += [self.woven.line(item.span.start), f"{word} ", self._inside(item)]
+            parts += [self.woven.line(item.span.start, continues=True), f"{word} ", self._inside(item)]
         return group(parts, indent=INDENT)
 
     def _inside(self, condition: ast.Condition) -> Doc:

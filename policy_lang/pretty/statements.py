@@ -63,7 +63,7 @@ class Statements(Blocks):
             clauses.append((Line(), "with approval"))
         for word, condition in (("when", rule.when), ("unless", rule.unless)):
             if condition is not None:
-                line = self.woven.line(condition.span.start)
+                line = self.woven.line(condition.span.start, continues=True)
                 clauses.append((line, group([f"{word} ", self.condition(condition)])))
         clauses += self._because(rule.because)
         if rule.unclear_ask:
@@ -79,7 +79,7 @@ class Statements(Blocks):
     def _because(self, because: ast.String | None) -> list[Clause]:
         if because is None:
             return []
-        return [(self.woven.line(because.span.start), f"because {words.string(because)}")]
+        return [(self.woven.line(because.span.start, continues=True), f"because {words.string(because)}")]
 
     def _clauses(self, head: list[Doc], clauses: list[Clause]) -> Doc:
         """A statement with its clauses; one that ends in a list may stay on the line up to the bracket."""

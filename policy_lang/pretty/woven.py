@@ -4,9 +4,11 @@ In: the comments of a file, in order, and places of the text as printing reaches
 """
 
 import re
+from dataclasses import replace
 
 from policy_lang import ast
 from policy_lang.pretty.doc import Line, Note, Notes
+from policy_lang.syntax.layout import looks_like_statement
 
 _BLANK_LINE = re.compile(r"[ \t\r]*\n[ \t\r]*(?:\n|\Z)")
 
@@ -26,10 +28,19 @@ class Woven:
             self._at += 1
         return list(self._comments[begin : self._at])
 
-    def line(self, place: int, text: str = " ") -> Line | Notes:
-        """A line before what begins at `place`, or the comments that stand there."""
+    def line(self, place: int, text: str = " ", *, continues: bool = False) -> Line | Notes:
+        """A line before what begins at `place`, or the comments that stand there.
+
+        Where it `continues` with a word such as `when`, a comment that looks like a statement is set apart: directly
+        above that word it would be taken for one that was commented out.
+        """
         found = self.before(place)
-        return Notes(tuple(map(self.note, found))) if found else Line(text)
+        if not found:
+            return Line(text)
+        notes = [self.note(comment) for comment in found]
+        if continues and any(comment.alone and looks_like_statement(comment.text) for comment in found):
+            notes[-1] = replace(notes[-1], blank=True)
+        return Notes(tuple(notes))
 
     def note(self, comment: ast.Comment) -> Note:
         """A comment as it is printed."""

@@ -71,6 +71,12 @@ class Layout:
     given_up: bool = False
 
 
+def looks_like_statement(comment: str) -> bool:
+    """Whether a comment, without its `#`, begins with a word that a statement begins with."""
+    word = _FIRST_WORD.match(comment)
+    return word is not None and word[1] in automaton().beginnings("declarations", "statements", "steps")
+
+
 def layout(source: Source) -> Layout:
     """Read the layout of a text."""
     text = source.text
@@ -193,10 +199,9 @@ class _Reader:
             content = line.strip()
             if not content.startswith("#"):
                 return
-            word = _FIRST_WORD.match(content, 1)
-            if word is not None and word[1] in automaton().beginnings("declarations", "statements", "steps"):
+            if looks_like_statement(content[1:]):
                 break
-            if word is None or word[1] not in CONTINUATION_WORDS:
+            if not _CONTINUES.match(content[1:].lstrip()):
                 return
         else:
             return
