@@ -8,6 +8,7 @@ from tests.policy_lang.checks.judging import Case, judge, of_code
 TOOLS = """\
 tool pay(amount: integer, rate?: number, note: string, dry_run?: boolean) risk high
 tool read(path: path) risk read
+tool ping() risk read
 tool copy(from: path, to: path) risk medium
 tool fetch(url: url) risk low
 tool shell(command: shell) risk high
@@ -44,6 +45,15 @@ CONTRADICTIONS = [
     Case("when and unless",
          "agent a { allow pay when args.dry_run unless ⟦args.dry_run⟧ }",
          both("args.dry_run", "not args.dry_run"), NEVER, (("the other test", "args.dry_run"),)),
+    Case("equal and not equal to another argument",
+         "agent a { allow copy when args.from == args.to and ⟦args.from != args.to⟧ }",
+         both("args.from == args.to", "args.from != args.to"), NEVER, (("the other test", "args.from == args.to"),)),
+    Case("asked and not asked",
+         "agent a { allow ping when session.interactive and ⟦session.interactive == false⟧ }",
+         both("session.interactive", "session.interactive == false"), NEVER, (("the other test", "session.interactive"),)),
+    Case("two facts of a session",
+         'context { channel: string }\nagent a { allow ping when session.channel == "a" and ⟦session.channel == "b"⟧ }',
+         both('session.channel == "a"', 'session.channel == "b"'), NEVER, (("the other test", 'session.channel == "a"'),)),
     Case("true and false",
          "agent a { allow pay when args.dry_run and ⟦args.dry_run == false⟧ }",
          both("args.dry_run", "args.dry_run == false"), NEVER, (("the other test", "args.dry_run"),)),
@@ -110,7 +120,7 @@ CONTRADICTIONS = [
          both('args.note == "de"', 'args.note contains "x"'), NEVER, (("the other test", 'args.note == "de"'),)),
     Case("a class above the highest",
          'agent a { allow any when ⟦tool.risk > "high"⟧ }',
-         '`tool.risk > "high"` never holds on `copy`, `fetch`, `pay` and 3 more', "this `allow` never applies: drop the test, or the rule"),
+         '`tool.risk > "high"` never holds on `copy`, `fetch`, `pay` and 4 more', "this `allow` never applies: drop the test, or the rule"),
     Case("classes apart",
          'agent a { allow any when tool.risk <= "low" and ⟦tool.risk == "high"⟧ }',
          both('tool.risk <= "low"', 'tool.risk == "high"'), NEVER, (("the other test", 'tool.risk <= "low"'),)),
@@ -135,6 +145,8 @@ POSSIBLE = {
     "nested folders": 'allow read when args.path under "/a" and args.path under "/a/b"',
     "one of several folders": 'allow read when args.path under ["/a", "/b"] and args.path under "/b"',
     "a folder without a part": 'allow read when args.path under "/a" unless args.path under "/a/b"',
+    "two arguments that may be equal": 'allow copy when args.from == args.to and args.from under "/a"',
+    "true or false": "allow pay when args.dry_run == true or args.dry_run == false",
     "two different arguments": 'allow copy when args.from under "/a" and args.to under "/b"',
     "a subdomain": 'allow fetch when args.url.host in_domain "x.example" and args.url.host in_domain "a.x.example"',
     "beginnings in other letters": 'allow pay when args.note like "a*" and args.note like "A*"',

@@ -257,6 +257,11 @@ def test_an_agent_that_can_call_nothing_is_a_warning(case: Case) -> None:
     check(case, codes.CALLS_NOTHING)
 
 
+def test_a_narrowing_of_an_agent_that_can_call_nothing_is_not_told_again() -> None:
+    policy = "agent a { allow ping; deny ping }\nagent b narrows a { deny pay }\nagent c {}\nagent d narrows c {}"
+    assert [finding.message.split(" ")[0] for finding in of_code(TOOLS + policy, codes.CALLS_NOTHING)] == ["`a`", "`c`"]
+
+
 def test_an_agent_that_only_delegates_independently_is_left_alone() -> None:
     policy = 'agent a { delegate to b independent because "it works" }\nagent b { allow ping }'
     assert of_code(TOOLS + policy, codes.CALLS_NOTHING) == []

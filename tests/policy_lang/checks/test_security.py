@@ -1,9 +1,17 @@
 """Grants that are wider than they look, restrictions that see less than they look, and the witnesses that show it."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from policy_lang import codes
+from policy_lang.checks import run_checks
+from policy_lang.checks.witness import MAX_WITNESSES
 from policy_lang.codes import Code
+from policy_lang.gather import Root, gather
+from policy_lang.names import bind
+from policy_lang.source import Source
 from tests.policy_lang.checks.judging import Case, findings, judge, mended, of_code
 
 TOOLS = """\
@@ -277,3 +285,46 @@ WITNESSED = {
 @pytest.mark.parametrize(("policy", "code", "call"), WITNESSED.values(), ids=WITNESSED.keys())
 def test_a_witness_is_a_call_that_the_evaluator_decides_so(policy: str, code: Code, call: str | None) -> None:
     assert [finding.witness for finding in of_code(TOOLS + policy, code)] == [call]
+
+
+PATTERN_PLACES = [
+    Case("a single pattern", 'agent a { allow shell when args.command runs only ⟦"env ls"⟧ }',
+         "`env` starts the commands that its own words name, or code that they hold",
+         "grant those commands by themselves and leave `env` out; if it has to stand here, write out all its words"),
+    Case("a let, once for what it holds", 'let tools = ["ls ...", "sh ..."]\nagent a { allow shell when args.command runs only ⟦tools⟧ }',
+         "`sh` starts the commands that its own words name, or code that they hold",
+         "grant those commands by themselves and leave `sh` out; if it has to stand here, write out all its words"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PATTERN_PLACES, ids=str)
+def test_command_patterns_are_read_wherever_they_stand(case: Case) -> None:
+    check(case, codes.LAUNCHER)
+
+
+def test_an_ask_that_enumerates_flags_is_told_to_name_less() -> None:
+    check(Case("", 'agent a { allow shell; ask shell when args.command runs any [⟦"rm -rf"⟧] }',
+               "`-rf` may be spelled in another way, and this `ask` does not see that",
+               'write `"rm"`, which meets every use'), codes.ENUMERATED_FLAGS)  # fmt: skip
+
+
+def test_a_witness_makes_up_enums_and_objects(tmp_path: Path) -> None:
+    schema = {
+        "type": "object", "required": ["speed", "to"],
+        "properties": {
+            "speed": {"type": "string", "enum": ["fast", "slow"]},
+            "to": {"type": "object", "required": ["street"], "properties": {"street": {"type": "string"}}},
+        },
+    }  # fmt: skip
+    (tmp_path / "shop.json").write_text(json.dumps({"tools": [{"name": "ship", "inputSchema": schema}]}), encoding="utf-8")
+    text = 'zcpolicy 1\ncatalog "shop.json" as shop\nbundle all { server shop }\nagent a { connect all; allow shop/ship }'
+    gathered, _ = gather([Root(Source("policy", text), tmp_path)])
+    bound, _ = bind(gathered)
+    witnesses = [finding.witness for finding in run_checks(bound) if finding.code == codes.GRANT_OF_HIGH]
+    assert witnesses == ['call shop/ship(speed: "fast", to: {"street": "x"}) => allow']
+
+
+def test_no_more_calls_are_tried_than_a_check_may() -> None:
+    policy = TOOLS + "".join(f"agent a{number} {{ allow shell }}\n" for number in range(MAX_WITNESSES + 3))
+    shown = [finding.witness is not None for finding in of_code(policy, codes.GRANT_OF_SHELL)]
+    assert (shown.count(True), shown.count(False)) == (MAX_WITNESSES, 3)
