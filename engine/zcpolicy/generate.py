@@ -31,6 +31,10 @@ MAX_FAST_CHARACTERS: Final = 65_536
 """Characters of one string that is judged inline: 32 of them stay within the bounds of a call."""
 MAX_FAST_NUMBER: Final = 2**53
 """Whole numbers below it are exact as floats, so that a float and they compare as their decimals do."""
+MAX_FAST_QUESTIONS: Final = 256
+"""Conditions about one tool that are asked by generated code; beyond, compiling it would take longer than it saves."""
+MAX_SOURCE_CHARACTERS: Final = 100_000
+"""Characters of one generated function."""
 MAX_SHAPES: Final = 4_096
 """Shapes of generated functions that are remembered."""
 
@@ -39,17 +43,23 @@ _shapes: dict[str, Any] = {}
 
 
 def generate(plan: Plan, verdicts: dict[int, Verdict]) -> Callable[[Any, Any], Decision]:
-    """The plan's function. A tool with too many arguments gets the plain one."""
+    """The plan's function. A tool with too many arguments or conditions gets the plain one."""
     schema = plan.tool["schema"]
     fields = schema.get("fields", {})
     if len(fields) > MAX_FAST_FIELDS or sum(map(len, fields)) > MAX_FAST_CHARACTERS:
         return plan.slowly
     shape = _Shape(plan, verdicts)
-    source = shape.source()
+    source = shape.source() if len(plan.questions) <= MAX_FAST_QUESTIONS else ""
+    if not 0 < len(source) <= MAX_SOURCE_CHARACTERS:
+        return plan.slowly
     made = _shapes.get(source)
     if made is None:
         space: dict[str, Any] = {}
-        exec(compile(source, "<decision>", "exec"), space)  # noqa: S102 - our own text, see INVARIANT
+        try:
+            code = compile(source, "<decision>", "exec")
+        except (SyntaxError, RecursionError, MemoryError):  # it nests deeper than the compiler of this Python goes
+            return plan.slowly
+        exec(code, space)  # noqa: S102 - our own text, see INVARIANT
         made = space["make"]
         if len(_shapes) >= MAX_SHAPES:
             _shapes.clear()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Ask = Callable[[Any, Call], Truth]
     """One value and its call to a truth; the value is there and not null."""
 
-TEXTS: Final = ("string", "host", "scheme")
+TEXTS: Final = ("string", "host", "scheme", "risk")
 
 
 class Test:

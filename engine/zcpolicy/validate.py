@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     Check = Callable[[Any, int], bool]
 
 MAX_DEPTH: Final = 100
-"""How deep conditions, schemas and values may nest."""
+"""How deep schemas and values may nest."""
+MAX_CONDITION_DEPTH: Final = 200
+"""How deep conditions may nest: what 100 levels of the language become."""
 
 _RISKS: Final = ("read", "low", "medium", "high")
 _ANSWERS: Final = ("allow", "ask", "deny")
@@ -91,7 +93,21 @@ def _schema(value: Any, depth: int) -> bool:
 
 
 def _condition(value: Any, depth: int) -> bool:
-    return is_object(value) and any(check(value, depth) for check in _CONDITIONS)
+    """Walks by a list of its own: conditions nest deeper than the checks could call each other."""
+    left = [(value, 0)]
+    while left:
+        one, below = left.pop()
+        if not is_object(one) or below > MAX_CONDITION_DEPTH:
+            return False
+        key = next(iter(one), "")
+        parts: Any = one.get(key)
+        if len(one) == 1 and key in ("all", "any", "not"):
+            if key != "not" and not is_list(parts):
+                return False
+            left += [(part, below + 1) for part in ([parts] if key == "not" else parts)]
+        elif not any(check(one, 0) for check in _TESTED):
+            return False
+    return True
 
 
 def _signed(value: Any, depth: int) -> bool:
@@ -121,7 +137,7 @@ _TESTS: Final = (
     "==", "<", "<=", ">", ">=", "in", "like", "matches", "contains", "under", "glob", "in_domain", "in_net",
     "runs only", "runs any",
 )  # fmt: skip
-_CONDITIONS: Final = (
+_TESTED: Final = (
     _object(
         {
             "test": _one_of(*_TESTS),
@@ -133,9 +149,6 @@ _CONDITIONS: Final = (
     ),
     _object({"has": _NAMES}),
     _object({"marked": _text}),
-    _object({"all": _list(_condition)}),
-    _object({"any": _list(_condition)}),
-    _object({"not": _condition}),
 )
 _RULE: Final = _object(
     {"effect": _one_of("allow", "ask", "deny", "auto_approve", "mark"), "tools": _text},

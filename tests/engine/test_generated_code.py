@@ -230,6 +230,26 @@ def test_each_inline_test_on_every_edge(kind: str, test: str, right: list[Any]) 
                     _agree_on(arguments, condition, EDGES[kind])
 
 
+def test_policies_of_any_size_decide_alike() -> None:
+    """Deep and wide conditions, and many of them: the plain evaluator takes over where generated code would be too much."""
+    deep: Any = leaf("args.a", "==", "x")
+    for depth in range(90):
+        deep = (
+            {"not": deep}
+            if depth % 3
+            else {"all": [deep, {"any": [deep, {"has": ["a"]}]}]}
+            if depth < 12
+            else {"all": [deep]}
+        )
+    _agree_on(object_schema(a=STRING), deep, ["x", "y"])
+    _agree_on(object_schema(a=STRING), {"any": [leaf("args.a", "==", f"{n}") for n in range(5_000)]}, ["4999", "y"])
+    many = [rule("allow", "0", leaf("args.a", "==", f"{n}")) for n in range(1_000)]
+    run = Resolver(program([tool("t", object_schema(a=STRING))], body("a", *many))).resolve("a")
+    assert [run.decide("t", {"a": text}).effect for text in ("999", "1000")] == ["allow", "deny"]
+    wide = object_schema(**{f"f{n}": "string" for n in range(200)}, a=STRING)
+    _agree_on(wide, leaf("args.a", "like", "x*"), ["x", "y"])
+
+
 def _agree_on(arguments: Any, condition: Any, edges: list[Any]) -> None:
     said = [
         rule("allow", "0"),

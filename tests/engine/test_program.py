@@ -156,7 +156,7 @@ def test_a_digest_does_not_vouch_for_what_is_in_the_file(what: str) -> None:
 
 def test_deep_conditions_are_refused() -> None:
     deep: Any = leaf("args.to", "==", "x")
-    for _ in range(200):
+    for _ in range(300):
         deep = {"not": deep}
     whole = {**small(), "agents": {"a": {"body": body("a", rule("allow", "0", deep)), "narrows": None}}}
     with pytest.raises(CompiledError, match="has not the shape"):
