@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .shell_launch import INTERPRETERS, SHELLS, command_name, starts
-from .shell_lexer import SHORT, Command, Word, lex
+from .shell_lexer import MAX_TEXT, SHORT, Command, Word, lex
 from .shell_reader import UNREADABLE, Reading, read
 from .shell_scripts import awk_is_quiet, awk_programs, sed_is_quiet, sed_programs
 from .shell_words import HOLE
@@ -74,7 +74,7 @@ def _see_long(text: str) -> Seen:
 class _Look:
     """One look through one text, iterative: what is found is put on a list of what is still to be looked at."""
 
-    __slots__ = ("aliases", "found", "opaque", "readable", "texts", "todo", "work")
+    __slots__ = ("aliases", "found", "letters", "opaque", "readable", "texts", "todo", "work")
 
     def __init__(self) -> None:
         self.found: list[Command] = []
@@ -83,6 +83,7 @@ class _Look:
         self.opaque = False
         self.readable = True
         self.texts = 0
+        self.letters = 0
         self.work = 0
 
     def run(self, text: str) -> Seen:
@@ -107,7 +108,8 @@ class _Look:
     def _text(self, text: str | None) -> None:
         """Read a text within the text; one that is unknown may be anything."""
         self.texts += 1
-        if text is None or self.texts > MAX_TEXTS:
+        self.letters += len(text or "")
+        if text is None or self.texts > MAX_TEXTS or self.letters > 2 * MAX_TEXT:
             self.opaque = True
             return
         if not text.strip(" \t\n"):
@@ -277,7 +279,10 @@ class _Look:
 
     def find(self, command: Command) -> None:
         words = command.words
+        end = 0
         for index, word in enumerate(words):
+            if index < end:
+                continue
             if word.text in {"-exec", "-execdir", "-ok", "-okdir"}:
                 end = next((place for place in range(index, len(words)) if words[place].text in {";", "+"}), len(words))
                 self._launch([HOLE if "{}" in (inner.text or "") else inner for inner in words[index + 1 : end]])

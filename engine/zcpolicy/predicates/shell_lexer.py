@@ -256,7 +256,7 @@ def _word(raw: str) -> Word | None:
             known += piece.group(piece.lastgroup or 0)
     if not parts:
         return Word((_decoded(known),))
-    return Word((*parts, _decoded(known)), splits=True)
+    return Word((*parts, _decoded(known)) if known else tuple(parts), splits=True)
 
 
 def _decoded(text: str) -> str:

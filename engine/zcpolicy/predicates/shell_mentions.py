@@ -106,9 +106,10 @@ def _pieces(word: Word, is_name: bool) -> Iterator[tuple[Parts, bool | None]]:
             piece = _CUT.split(rest, maxsplit=1)
             if len(piece) > 1 and piece[0]:
                 yield (piece[0],), None
-            if len(piece) == 1 or tails < MAX_TAILS:
+            behind = parts[place + 1 :] if tails < MAX_TAILS else parts[place + 1 : place + 2] and (None,)
+            if tails < MAX_TAILS or len(piece) == 1:
                 tails += 1
-                yield _known((rest, *parts[place + 1 :])), None
+                yield _known((rest, *behind)), None
 
 
 def _known(parts: Parts) -> Parts:

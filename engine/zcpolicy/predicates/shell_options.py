@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from .shell_launch import SHELLS
 from .shell_lexer import Word
 from .shell_scripts import Quiet, awk_is_quiet, sed_is_quiet
 
 OPTIONS: Final[Mapping[str, str]] = {
-    # the shell's own
+    # the shell's own, and shells
+    **dict.fromkeys(SHELLS, "-c -s -i -o -O --rcfile --init-file"),
     "printf": "-v",
     "test": "-v -R",
     "wait": "-p",
@@ -234,13 +236,24 @@ def _spec(table: str) -> _Spec:
     return _Spec(frozenset(letters), tuple(longs), frozenset(singles), frozenset(heads), operand, frozenset(names))
 
 
-def table_of(program: str, first: str | None) -> str | None:
-    """The option table of a program; `first` is the word after it, which for git is the subcommand."""
-    if program != "git":
-        return OPTIONS.get(_family(program))
-    if first is None or first.startswith("-"):
-        return f"{_GIT_GLOBAL} {_GIT_ANY} {' '.join(_GIT.values())}"
-    return f"{_GIT_ANY} {_GIT.get(first, '')}"
+_GIT_OPERANDS: Final = frozenset("-C -c --git-dir --work-tree --namespace --super-prefix --config-env".split())
+_GIT_PLAIN: Final = frozenset(
+    "-p -P --paginate --no-pager --no-replace-objects --no-optional-locks --literal-pathspecs".split()
+)
+
+
+def _git_hazards(words: Sequence[Word], start: int) -> set[int]:
+    """Git's own options stand before the subcommand, whose table counts from there on."""
+    at = start + 1
+    while at < len(words) and words[at].head.startswith("-"):
+        option = words[at].text
+        if option not in _GIT_OPERANDS | _GIT_PLAIN and not (option or "").startswith(("--git-dir=", "--work-tree=")):
+            return _listed(f"{_GIT_GLOBAL} {_GIT_ANY} {' '.join(_GIT.values())}", words, start, start)
+        at += 1 + (option in _GIT_OPERANDS)
+    if at >= len(words):
+        return _listed(_GIT_GLOBAL, words, start, start)
+    own = _listed(f"{_GIT_ANY} {_GIT.get(words[at].text or '', '')}", words, at, start)
+    return own | {index for index in _listed(_GIT_GLOBAL, words, start, start) if index < at}
 
 
 def _family(program: str) -> str:
@@ -255,17 +268,23 @@ def option_hazards(words: Sequence[Word], start: int = 0) -> set[int]:
         return _script_hazards(words, start, _PLAIN["sed"], sed_is_quiet)
     if name in {"awk", "gawk", "mawk", "nawk"}:
         return _script_hazards(words, start, _PLAIN["awk"], awk_is_quiet)
-    first = words[start + 1].text if start + 1 < len(words) else None
-    table = table_of(name, first)
+    if name == "git":
+        return _git_hazards(words, start)
+    table = OPTIONS.get(_family(name))
     if table is None:
         return set()
-    spec = _spec(table)
-    found = {index for index in range(start + 1, len(words)) if _is_listed(spec, words[index])}
-    if spec.operand:
-        found |= _later_operands(words, start, spec.operand)
-    if name == "tar" and first is not None and not first.startswith("-") and set(first) & {"I", "F", "g"}:
+    found = _listed(table, words, start, start)
+    first = words[start + 1].head if start + 1 < len(words) else ""
+    if name == "tar" and not first.startswith("-") and set(first) & {"I", "F", "g"}:
         found.add(start + 1)
     return found
+
+
+def _listed(table: str, words: Sequence[Word], after: int, start: int) -> set[int]:
+    """The positions behind `after` that a table lists; operands are counted from `start`."""
+    spec = _spec(table)
+    found = {index for index in range(after + 1, len(words)) if _is_listed(spec, words[index])}
+    return found | _later_operands(words, start, spec.operand) if spec.operand else found
 
 
 def _later_operands(words: Sequence[Word], start: int, number: int) -> set[int]:

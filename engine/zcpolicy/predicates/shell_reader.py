@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .shell_continue import joined
-from .shell_lexer import MAX_COMMANDS, MAX_TEXT, Command, Script, Span, Word
+from .shell_lexer import MAX_COMMANDS, MAX_TEXT, SHORT, Command, Script, Span, Word
 from .shell_words import HOLE, decode
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_NODES: Final = 200_000
 """Nodes of one syntax tree that are looked at; a larger tree is unreadable."""
+MAX_NESTS: Final = 1000
+"""Pipes, parentheses, expansions and here-documents in one long text, for which the parser's time is worse than linear."""
 MAX_DEPTH: Final = 200
 """Nesting of substitutions, groups and words; deeper text is unreadable."""
 
@@ -73,19 +75,34 @@ def _language() -> "Language":
     return tree_sitter.Language(tree_sitter_bash.language())
 
 
-def _parse(source: bytes) -> "Tree":
+def _parse(source: bytes) -> "Tree | None":
+    """The tree of a text without a syntax error, else `None`.
+
+    The parser's search for a way on after an error is worse than linear, so a long text is given up at the first.
+    """
     import tree_sitter
 
-    return tree_sitter.Parser(_language()).parse(source)
+    parser = tree_sitter.Parser(_language())
+    if len(source) <= SHORT:
+        tree = parser.parse(source)
+    else:
+        try:
+            tree = parser.parse(lambda at, _: source[at : at + _CHUNK], progress_callback=lambda _, failed: failed)
+        except ValueError:  # the callback asked to stop
+            return None
+    return None if tree.root_node.has_error else tree
+
+
+_CHUNK: Final = 16 * 1024
 
 
 def agrees(text: str, script: Script) -> bool:
     """Whether the parser sees in a text of the closed subset the very commands, words and redirections of the lexer."""
-    root = _parse(text.encode()).root_node
-    if root.has_error:
+    tree = _parse(text.encode())
+    if tree is None:
         return False
     spans: list[Span] = []
-    todo = [root]
+    todo = [tree.root_node]
     while todo:
         node = todo.pop()
         kind = node.type
@@ -108,19 +125,19 @@ def agrees(text: str, script: Script) -> bool:
 
 def read(text: str) -> Reading:
     """Every simple command of a text at any depth; `readable` is False when part of it was not understood."""
+    if len(text) > SHORT and len(_STACKED.findall(text)) > MAX_NESTS:
+        return UNREADABLE
     if len(text) > MAX_TEXT or _STRANGE.search(text) or _strange_blank(text):
         return UNREADABLE
     plain = joined(text)
     if plain is None:
         return UNREADABLE
     source = plain.encode()
-    root = _parse(source).root_node
-    if root.has_error:
-        return UNREADABLE
-    walk = _Walk(source)
-    return walk.run(root)
+    tree = _parse(source)
+    return UNREADABLE if tree is None else _Walk(source).run(tree.root_node)
 
 
+_STACKED = re.compile(r"[|(`$]|<<")
 _STRANGE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -144,14 +161,15 @@ _DELIMITER = re.compile(rb"(-?)([A-Za-z0-9_.]+)|(-?)'([A-Za-z0-9_. -]+)'|(-?)\"(
 class Gap(Enum):
     """What may stand between two tokens without being one."""
 
+    NONE = re.compile(rb"")
     LINE = re.compile(rb"[ \t]*+")
     LINES = re.compile(rb"[ \t\n]*+")
     TEXT = _QUIET_STRING
 
 
 _ONE_LINE: Final = frozenset(
-    "command command_name concatenation redirected_statement file_redirect herestring_redirect declaration_command "
-    "unset_command variable_assignment variable_assignments negated_command subscript".split()
+    "command command_name redirected_statement file_redirect herestring_redirect declaration_command "
+    "unset_command variable_assignments negated_command".split()
 )
 _MANY_LINES: Final = frozenset(
     "program list pipeline command_substitution process_substitution subshell compound_statement do_group array "
@@ -163,6 +181,10 @@ _MANY_LINES: Final = frozenset(
 _WITHIN: Final = {
     **dict.fromkeys(_ONE_LINE, Gap.LINE),
     **dict.fromkeys(_MANY_LINES, Gap.LINES),
+    "simple_expansion": Gap.NONE,
+    "variable_assignment": Gap.NONE,
+    "concatenation": Gap.NONE,
+    "subscript": Gap.NONE,
     "test_command": Gap.LINE,
     "string": Gap.TEXT,
     "heredoc_body": Gap.TEXT,
@@ -384,6 +406,8 @@ class _Walk:
         children = redirect.children
         words = [child for child in children if child.type in WORDS]
         operands = words if any(child.type.endswith("&-") for child in children) else words[1:]
+        if children[0].type == "file_descriptor" and children[0].end_byte != children[1].start_byte:
+            self.readable = False  # to a shell a word of digits
         if children[0].type.startswith("&>") and _AFTER_BOTH.match(self.source, redirect.end_byte) is None:
             self.readable = False  # to dash `&` ends the command, and what follows the target is another
         if operands and (redirect.type != "file_redirect" or children[0].type.startswith("&>")):

@@ -22,7 +22,7 @@ _PIECE = re.compile(
     r"|(?P<plain>(?:[^\\*?\[{!@+]|[!@+](?!\())++)|(?P<end>\\)",
     re.DOTALL,
 )
-_TAIL = re.compile(r"[^*?\[\]{}\\()!@+]*\Z")
+_SPECIAL: Final = "*?[]{}\\()!@+"
 _EASY = re.compile(rb"[A-Za-z0-9_./:,%+=@-]++")
 _IN_STRING = re.compile(r"\\([$`\"\\])")
 
@@ -58,7 +58,8 @@ def _collect(node: "Node", source: bytes, parts: list[Part], depth: int) -> bool
         parts.append(None)
         return True
     if kind in {"word", "number", "test_operator", "variable_name"} and not node.children:
-        return _plain(_text(node, source), parts)
+        raw = _text(node, source)
+        return _plain(raw, parts, _braces_are_text(raw))
     if kind == "raw_string":
         parts.append(_text(node, source)[1:-1])
         return False
@@ -73,37 +74,50 @@ def _collect(node: "Node", source: bytes, parts: list[Part], depth: int) -> bool
 
 def _concatenation(node: "Node", source: bytes, parts: list[Part], depth: int) -> bool:
     children = node.children
-    holes = _bracketed([_text(child, source) if child.type == "word" else "" for child in children])
+    braced = _braces_are_text(_text(node, source))
+    holes = _bracketed([_text(child, source) if child.type == "word" else "" for child in children], braced)
     splits = False
     position = node.start_byte
     for place, child in enumerate(children):
         if child.start_byte != position or place in holes:
             parts.append(None)
             splits = True
-        if place not in holes:
+        if place in holes:
+            pass
+        elif child.type == "word":
+            splits = _plain(_text(child, source), parts, braced) or splits
+        else:
             splits = _collect(child, source, parts, depth + 1) or splits
         position = child.end_byte
     return splits
 
 
-def _bracketed(texts: list[str]) -> range:
+def _braces_are_text(raw: str) -> bool:
+    """Braces without a comma or a range, such as `{}`, are not expanded by any shell."""
+    return "," not in raw and ".." not in raw
+
+
+def _bracketed(texts: list[str], braced: bool) -> range:
     """The pieces from the first unquoted bracket or brace to the last: together they are one pattern."""
-    opening = next((place for place, text in enumerate(texts) if any(letter in text for letter in "[{(")), None)
+    openers = "[(" if braced else "[{("
+    opening = next((place for place, text in enumerate(texts) if any(letter in text for letter in openers)), None)
     if opening is None:
         return range(0)
     closing = max((place for place, text in enumerate(texts) if any(letter in text for letter in "]})")), default=0)
     return range(opening, max(opening, closing) + 1)
 
 
-def _plain(raw: str, parts: list[Part]) -> bool:
+def _plain(raw: str, parts: list[Part], braced: bool) -> bool:
     """Unquoted text: escapes are folded, patterns are holes; a brace or an odd bracket hides all up to the last."""
     splits = False
     for piece in _PIECE.finditer(raw):
         kind = piece.lastgroup
+        if kind == "other" and braced and piece.group() == "{":
+            parts.append("{")
+            continue
         if kind == "other":
             parts.append(None)
-            tail = _TAIL.search(raw, piece.start())
-            parts.append("" if tail is None else tail.group())
+            parts.append(raw[1 + max(raw.rfind(letter) for letter in _SPECIAL) :])
             return True
         splits = splits or kind == "pattern"
         parts.append(WITHIN if kind == "pattern" else piece.group(kind or 0))
