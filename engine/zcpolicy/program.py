@@ -117,7 +117,7 @@ def unpack(ids: ToolIds, count: int = MAX_TOOLS) -> frozenset[int]:
 class Program(Sealed):
     """A whole checked policy. Made by `Program.build` (the compiler) or `load_compiled`."""
 
-    __slots__ = ("_agent_lines", "_head", "_origin_head", "_origin_lines", "_parsed", "digest")
+    __slots__ = ("_agent_lines", "_head", "_origin_head", "_origin_lines", "_parsed", "_sets", "digest")
     _maker = "the compiler or `load_compiled`"
 
     if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class Program(Sealed):
             self._origin_lines: Final[Mapping[str, bytes]] = sealed
             self._origin_head: Final[bytes] = sealed
             self._parsed: Final[dict[str, Any]] = sealed
+            self._sets: Final[dict[str, frozenset[int]]] = sealed
 
     @staticmethod
     def build(data: ProgramData, origins: Origins) -> Program:
@@ -196,10 +197,9 @@ def agent_of(program: Program, name: str) -> Agent | None:
 
 def tools_in(program: Program, ids: ToolIds) -> frozenset[int]:
     """`unpack` within the program's tools, remembered: agents share many sets. For the engine."""
-    key = f"ids {ids}"
-    found: frozenset[int] | None = program._parsed.get(key)
+    found = program._sets.get(ids)
     if found is None:
-        found = program._parsed[key] = unpack(ids, len(head_of(program)["tools"]))
+        found = program._sets[ids] = unpack(ids, len(head_of(program)["tools"]))
     return found
 
 
@@ -325,16 +325,15 @@ def _sealed(agents: dict[str, bytes], head: bytes, places: dict[str, bytes], res
     put(program, "_origin_lines", places)
     put(program, "_origin_head", rest)
     put(program, "_parsed", {})
+    put(program, "_sets", {})
     return program
 
 
 def _sha256(size: int) -> Any:
     """A new hash. `hashlib` loads OpenSSL, which takes longer than hashing a policy of moderate size without it."""
-    from importlib import import_module
-
     for name in ("_sha2", "_sha256") if size < SMALL_PROGRAM else ():  # the first since Python 3.12
         try:
-            return import_module(name).sha256()
+            return __import__(name).sha256()  # `importlib` would cost more than it is worth here
         except ImportError:
             continue
     from hashlib import sha256
