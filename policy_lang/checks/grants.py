@@ -60,7 +60,7 @@ def _grant(
     elif high:
         verb = "is" if len(high) == 1 else "are"
         message = f"{tool_names(bound, high)} {verb} of class high, and allowed on every call without a question"
-        help_text = ADVICE
+        help_text = ADVICE if not labels else "name fewer tools in `auto_approve`, or add `when …` or `with approval` here"
         if any(bound.catalogue.tools[number].risk is None for number in high):
             help_text += "; a tool whose class nobody states is high: `risk read = …` states it"
         yield Diagnostic(codes.GRANT_OF_HIGH, message, source, rule.node.tools.span, labels, help_text)

@@ -4,6 +4,7 @@ In: `Survey`. Out: ZC4009 (`every`, or `not some`, over what a command touches: 
 that a `paths` or `urls` rule meets, once per rule).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -17,7 +18,12 @@ from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic
 from zcpolicy.program import Schema
 
-MAX_LISTED = 4
+Param = tuple[int, str]
+"""A tool and one of its parameters."""
+
+_NAMED_SO = re.compile(r"(?i)path|file|folder|dir|ur[il]|href|link")
+
+MAX_LISTED = 8
 """The most parameters that a message lists."""
 
 
@@ -28,14 +34,25 @@ class _Params:
     bound: Bound
     shells: frozenset[int]
     _of_tool: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
-    _of_set: dict[frozenset[int], list[str]] = field(default_factory=dict["frozenset[int]", list[str]])
+    _of_set: dict[frozenset[int], list[Param]] = field(default_factory=dict["frozenset[int]", "list[Param]"])
 
-    def of_set(self, ids: frozenset[int]) -> list[str]:
-        """`github/get_issue(owner)` and so on, in the order of the catalogue."""
+    def of_set(self, ids: frozenset[int]) -> list[Param]:
+        """Each tool and parameter; those named like paths or urls first, then in the order of the catalogue."""
         if ids not in self._of_set:
-            tools = self.bound.catalogue.tools
-            self._of_set[ids] = [f"`{tools[number].shown}({name})`" for number in sorted(ids) for name in self.of_tool(number)]
+            found = [(number, name) for number in sorted(ids) for name in self.of_tool(number)]
+            self._of_set[ids] = sorted(found, key=lambda param: not _NAMED_SO.search(param[1]))
         return self._of_set[ids]
+
+    def show(self, param: Param) -> str:
+        """`github/get_issue(owner)`."""
+        return f"`{self.bound.catalogue.tools[param[0]].shown}({param[1]})`"
+
+    def statement(self, param: Param, kind: str) -> str | None:
+        """The kind that a `tool` statement could give the parameter; `None` where none can say it."""
+        schema = self.bound.catalogue.tools[param[0]].schema.get("fields", {})[param[1]]
+        if schema["kind"] == "list":
+            return f"list<{kind}>" if schema.get("item", {}).get("kind") in (None, "string", "any") else None
+        return kind if schema["kind"] in ("string", "any") else None
 
     def of_tool(self, number: int) -> tuple[str, ...]:
         if number not in self._of_tool:
@@ -122,11 +139,13 @@ def _unreviewed_met(params: _Params, at: tuple[RuleAt, frozenset[int]], test: as
     met = params.of_set(ids)
     if not met:
         return
-    shown = ", ".join(met[:MAX_LISTED]) + (f" and {len(met) - MAX_LISTED} more" if len(met) > MAX_LISTED else "")
+    shown = ", ".join(map(params.show, met[:MAX_LISTED])) + (f" and {len(met) - MAX_LISTED} more" if len(met) > MAX_LISTED else "")
     message = f"`{test.left.root}` reads strings whose kind nobody has given: {shown}"
-    number = min(number for number in ids if params.of_tool(number))
-    tool, name = params.bound.catalogue.tools[number].shown, params.of_tool(number)[0]
     kind = "path" if test.left.root == "paths" else "url"
-    before = f"{_effect(rule)} there, since any of them may be a {kind}" if unsure else f"each is taken for a possible {kind}"
-    help_text = f"{before}; once reviewed, write `tool {tool}({name}: {kind})`, or `{name}: string`"
+    help_text = f"{_effect(rule)} there, since any of them may be a {kind}" if unsure else f"each is taken for a possible {kind}"
+    example = next((param for param in met if params.statement(param, kind) is not None), None)
+    if example is not None:
+        tool, name = params.bound.catalogue.tools[example[0]].shown, example[1]
+        given, text = params.statement(example, kind), params.statement(example, "string")
+        help_text += f"; once reviewed, write `tool {tool}({name}: {given})`, or `{name}: {text}`"
     yield Diagnostic(codes.UNREVIEWED_MET, message, rule.source, test.left.span, (), help_text)

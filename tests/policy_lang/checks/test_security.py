@@ -165,7 +165,7 @@ agent a { connect repo; allow git/git_add, git/git_log; deny any when some ⟦pa
 """
     judge(Case("", policy,
                "`paths` reads strings whose kind nobody has given: `git/git_add(repo_path)`, `git/git_add(files)`, "
-               "`git/git_log(repo_path)`, `git/git_log(start_timestamp)` and 1 more",
+               "`git/git_log(repo_path)`, `git/git_log(start_timestamp)`, `git/git_log(end_timestamp)`",
                "each is taken for a possible path; once reviewed, write `tool git/git_add(repo_path: path)`, or `repo_path: string`"),
           codes.UNREVIEWED_MET)  # fmt: skip
 
