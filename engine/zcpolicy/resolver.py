@@ -364,12 +364,13 @@ class ResolvedAgentExecution(Sealed):
         """
         if decision.run is not self:
             raise PermitError("the decision is of another execution")
-        again = self.decide(decision.tool, decision.arguments)
-        if again.effect == "deny" or (again.effect == "ask" and not approved):
-            raise PermitError(f"the call is not permitted: {again.reason}")
         from zcpolicy.permits import record
 
-        record(again, ok)
+        with self.resolver.ledger.exclusive:
+            again = self.decide(decision.tool, decision.arguments)
+            if again.effect == "deny" or (again.effect == "ask" and not approved):
+                raise PermitError(f"the call is not permitted: {again.reason}")
+            record(again, ok)
         return again
 
     def load_skill(self, skill: str) -> None:

@@ -1,5 +1,6 @@
 """SPEC 8: pots, windows and sums; labels and history, as far as one process goes."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -130,6 +131,21 @@ def test_counters_survive_a_resolver_and_an_edited_limit_applies_to_what_is_spen
         compiled = program(TOOLS, body("a", ALLOW, limits=[limit(amount, window=rolling(60))]))
         run = Resolver(compiled, ledger=ledger).resolve("a", session=Session(clock=Clock()))
         assert call(run) == reason
+
+
+def test_many_at_once_never_take_more_than_there_is() -> None:
+    run = start(limit("20"))
+    decision = run.decide("ping", {})
+
+    def permitted(_: int) -> bool:
+        try:
+            run.permit(decision)
+        except PermitError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(permitted, range(100))) == 20
 
 
 OWNERS: dict[str, tuple[dict[str, Any], list[tuple[str, str]], list[str]]] = {

@@ -6,7 +6,7 @@ applies to what is spent.
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from _thread import RLock, allocate_lock
 from collections import deque
 
 from zcpolicy.exact import added
@@ -81,15 +81,19 @@ class Spent:
 
 
 class MemoryLedger:
-    """Charges by unit, oldest first. `charged`: the same, for a quick look whether there are any."""
+    """Charges by unit, oldest first. `charged`: the same, for a quick look whether there are any.
 
-    __slots__ = ("_latest", "_lock", "_pots", "charged")
+    `exclusive`: held from the last look at the limits until the call is charged, so that no two calls take one place.
+    """
+
+    __slots__ = ("_latest", "_lock", "_pots", "charged", "exclusive")
 
     def __init__(self) -> None:
         self.charged: dict[str, list[Charge]] = {}
         self._pots: dict[object, Spent] = {}
         self._latest = float("-inf")
         self._lock = allocate_lock()
+        self.exclusive = RLock()
 
     def now(self, clock: float) -> float:
         """The clock, and never before a time that was already acted on."""
