@@ -86,26 +86,27 @@ def run(code, *args):
 
 
 def interleaved(commands, rounds):
-    """name → (milliseconds of processor time, ratio to the first): medians over rounds in which each ran once, in turn.
+    """name → (milliseconds, ratio to the first, the same ratio of processor time): medians over rounds, each in turn.
 
-    Processor time, not the clock's: the same on a busy machine, and what a start costs.
-
-    `commands`: name → (command, exit status). A command that fails is left out and named.
+    `commands`: name → (command, exit status). Processor time is the steadier of the two on a busy machine.
     """
     took = {name: [] for name in commands}
     for _ in range(rounds):
         for name, (command, status) in commands.items():
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            before, t = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             p = subprocess.run(command, capture_output=True, cwd=ROOT, check=False)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            took[name].append((after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1e3)
+            clock, after = time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN)
+            took[name].append((clock, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime))
             if p.returncode != status:
-                print(f"{name}: exit {p.returncode}: {p.stderr.decode()[-200:]}", file=sys.stderr)
-                took[name].append(float("nan"))
+                raise SystemExit(f"{name}: exit {p.returncode}: {p.stderr.decode()[-200:]}")
     first = took[next(iter(commands))]
+
+    def ratio(name, part):
+        return statistics.median(one[part] / bare[part] for one, bare in zip(took[name], first, strict=True))
+
     return {
-        name: (statistics.median(ms), statistics.median(m / b for m, b in zip(ms, first, strict=False)))
-        for name, ms in took.items()
+        name: (statistics.median(clock for clock, _ in took[name]) * 1e3, ratio(name, 0), ratio(name, 1))
+        for name in took
     }
 
 
@@ -237,12 +238,12 @@ def starts(folder, rounds):
     }
     goals = {2: LIMITS["decide"], 3: LIMITS["decide"], 4: LIMITS["decide with shell"], 5: LIMITS["decide with shell"]}
     print("\n### Starts, in bare starts of the same Python\n")
-    print("| what | processor ms | over bare | bare starts | goal |\n|---|---|---|---|---|")
+    print("| what | ms | over bare, ms | bare starts | … of processor time | goal |\n|---|---|---|---|---|---|")
     bare = None
-    for number_, (name, (ms, ratio)) in enumerate(interleaved(commands, rounds).items()):
+    for number_, (name, (ms, ratio, cpu)) in enumerate(interleaved(commands, rounds).items()):
         bare = ms if bare is None else bare
         goal = f"+{LIMITS['import']:.0f} ms" if number_ == 1 else goals.get(number_, "")
-        print(f"| {name} | {ms:.1f} | {ms - bare:.1f} | {ratio:.2f} | {goal} |")
+        print(f"| {name} | {ms:.1f} | {ms - bare:.1f} | {ratio:.2f} | {cpu:.2f} | {goal} |")
 
 
 TYPED = r"""
