@@ -1,6 +1,7 @@
 """Everything that the Markdown shows is run: the README's tour, the examples' commands, the guide's policies."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from policy_lang.compile import compile_text
 from policy_lang.diagnostics import Diagnostic
 
-from .blocks import ROOT, Block, blocks, matches, run_story
+from .blocks import ROOT, Block, Command, blocks, matches, run_command, run_story
 
 EXAMPLES = sorted(
     p.parent for p in (ROOT / "examples").glob("*/README.md") if p.parent.name not in {"errors", "catalogs"}
@@ -34,6 +35,15 @@ def test_the_page_on_embedding_runs_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_an_example_does_what_its_readme_says(folder: Path) -> None:
     assert run_story(folder / "README.md", ROOT) >= 2
+
+
+def test_what_we_show_is_formatted(tmp_path: Path) -> None:
+    shown = [block for block in POLICIES if block.title is not None]
+    for number, block in enumerate(shown):
+        (tmp_path / f"{number}.zcpolicy").write_text(block.text, encoding="utf-8")
+    formatted = Command("zcpolicy fmt --check " + " ".join([*map(str, EXAMPLES), str(tmp_path)]), "…", 0, "examples")
+    run_command(formatted, ROOT, Path(sys.executable).parent)
+    assert len(shown) >= 2
 
 
 def whole(block: Block) -> str:

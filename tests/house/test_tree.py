@@ -72,7 +72,9 @@ def test_no_test_is_switched_off() -> None:
 def test_silenced_findings_say_which_and_why() -> None:
     ignored = [*lines_with(r"#\s*type:\s*ignore|#\s*pyright:\s*ignore|#\s*noqa", PACKAGES)]
     unreasoned = [
-        line for line in ignored if not re.search(r"(ignore\[[\w,\s-]+\]|noqa: [A-Z]+\d+(, [A-Z]+\d+)*)\s+(-|#|–)", line)
+        line
+        for line in ignored
+        if not re.search(r"(ignore\[[\w,\s-]+\]|noqa: [A-Z]+\d+(, [A-Z]+\d+)*)\s+(-|#|–)", line)
     ]
     assert unreasoned == []
 
