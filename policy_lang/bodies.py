@@ -4,6 +4,7 @@ In: declarations, names, tool sets. Out: `BoundBody`s, and findings: profiles in
 restrictions may stand, statements that a body may have once.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,6 +15,12 @@ from policy_lang.gather import LoadedFile
 from policy_lang.references import unknown_name
 from policy_lang.scope import Scopes
 from policy_lang.source import Span
+
+MAX_PROFILES_DEEP = 100
+"""How deep profiles may use profiles."""
+
+MAX_BROUGHT = 200_000
+"""How many statements profiles may bring into all bodies of a policy together."""
 
 GRANTS: dict[type[ast.Statement], str] = {ast.Delegate: "delegate to"}
 """Statements that stand only in a granting agent, besides the rules `allow` and `auto_approve`."""
@@ -44,6 +51,8 @@ class Bodies:
     scopes: Scopes
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
     used: set[str] = field(default_factory=set[str])
+    _brought: int = 0  # statements that profiles have brought so far; below 0 once there were too many
+    _added: set[tuple[str, str, Span]] = field(default_factory=set[tuple[str, str, Span]])
     _circles: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def build(self, kind: BodyKind, name: str, node: ast.Agent | ast.Ceiling | ast.Skill | ast.Profile, file: LoadedFile) -> BoundBody:
@@ -61,6 +70,7 @@ class Bodies:
     def _statements(self, body: ast.Body, file: LoadedFile, via: str | None, trail: list[str], uses: list[str]) -> Iterator[Placed]:
         for node in body.statements:
             if not isinstance(node, ast.Use):
+                self._brought += via is not None
                 yield Placed(node, file, via)
                 continue
             for name in node.profiles:
@@ -73,12 +83,24 @@ class Bodies:
                 if full in trail:
                     self._circle(trail[trail.index(full) :], name, file)
                     continue
-                if full in uses:
+                if len(trail) >= MAX_PROFILES_DEEP:
+                    message = f"profiles use each other more than {MAX_PROFILES_DEEP} deep"
+                    self._add(Diagnostic(codes.TOO_DEEP, message, file.source, name.span))
+                    continue
+                if full in uses or self._too_many(name, file):
                     continue
                 uses.append(full)
                 profile, owner = self.scopes.declared["profile"][full]
                 if isinstance(profile, ast.Profile):
                     yield from self._statements(profile.body, owner, full, [*trail, full], uses)
+
+    def _too_many(self, name: ast.Name, file: LoadedFile) -> bool:
+        """One finding where profiles multiply beyond what is read: what follows it is no policy anyway."""
+        if self._brought > MAX_BROUGHT:
+            self._brought = -sys.maxsize
+            message = f"profiles bring more than {MAX_BROUGHT:_} statements into bodies"
+            self._add(Diagnostic(codes.TOO_LARGE, message, file.source, name.span))
+        return self._brought < 0
 
     def _circle(self, circle: list[str], name: ast.Name, file: LoadedFile) -> None:
         """One finding for a circle, however many bodies walk into it."""
@@ -128,8 +150,10 @@ class Bodies:
         return uses[0] if uses else body.node.span
 
     def _add(self, finding: Diagnostic) -> None:
+        """Once, however many bodies lead to it."""
         key = (finding.code.id, finding.source.name, finding.span)
-        if all((old.code.id, old.source.name, old.span) != key for old in self.found):
+        if key not in self._added:
+            self._added.add(key)
             self.found.append(finding)
 
 

@@ -19,6 +19,12 @@ from policy_lang.scope import Named, Scopes, build_scopes
 from policy_lang.tools import Catalogue, build_catalogue, fits_glob
 from zcpolicy.shapes import Schema
 
+MAX_NARROWING = 1_000
+"""The longest chain of agents that narrow each other."""
+
+MAX_SHOWN = 8
+"""The most names of a circle that a message lists."""
+
 D = TypeVar("D", bound=ast.Declaration)
 N = TypeVar("N", bound=Named)
 
@@ -126,26 +132,35 @@ def _bundle_tools(item: ast.BundleItem, catalogue: Catalogue, file: LoadedFile, 
 
 
 def _narrowing(bound: Bound, scopes: Scopes) -> Iterator[Diagnostic]:
-    """Unknown parents, circles of `narrows`."""
-    reported: set[str] = set()
+    """Unknown parents, circles of `narrows`, chains that are too long. Each agent is walked once."""
+    depth: dict[str, int] = {}
     for name, body in bound.agents.items():
         node = body.node
-        if not isinstance(node, ast.Agent) or node.narrows is None:
-            continue
-        if body.parent is None:
+        if isinstance(node, ast.Agent) and node.narrows is not None and body.parent is None:
             known = scopes.candidates(body.file, "agent")
             yield unknown_name(codes.UNKNOWN_NAME, "agent", node.narrows.text, node.narrows.span, body.file, known)
-            continue
-        trail = [name]
-        at: str | None = body.parent
-        while at is not None and at not in trail:
-            trail.append(at)
+        trail: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at not in depth and at not in trail:
+            trail[at] = None
             at = bound.agents[at].parent if at in bound.agents else None
-        if at == name and not reported.intersection(trail):
-            reported.update(trail)
-            names = " → ".join(f"`{step}`" for step in [*trail, name])
-            labels = tuple(_of_agent(bound.agents[step]) for step in trail[1:])
-            yield Diagnostic(codes.NARROWING_CYCLE, f"agents narrow each other in a circle: {names}", body.file.source, node.narrows.span, labels)
+        if at is not None and at in trail:
+            circle = list(trail)[list(trail).index(at) :]
+            yield _circle(bound, circle)
+        below = depth.get(at, 0) if at is not None else 0
+        for number, step in enumerate(reversed(trail), 1):
+            depth[step] = below + number
+            if depth[step] == MAX_NARROWING + 1:
+                message = f"`{step}` narrows through more than {MAX_NARROWING} agents"
+                yield Diagnostic(codes.NARROWING_CYCLE, message, bound.agents[step].file.source, _of_agent(bound.agents[step]).span)
+
+
+def _circle(bound: Bound, circle: list[str]) -> Diagnostic:
+    names = " → ".join(f"`{step}`" for step in [*circle[:MAX_SHOWN], circle[0]])
+    first, *others = (bound.agents[step] for step in circle)
+    labels = tuple(_of_agent(body) for body in others[:MAX_SHOWN])
+    message = f"agents narrow each other in a circle: {names}"
+    return Diagnostic(codes.NARROWING_CYCLE, message, first.file.source, _of_agent(first).span, labels)
 
 
 def _of_agent(body: BoundBody) -> Label:

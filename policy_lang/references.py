@@ -16,6 +16,10 @@ from policy_lang.source import Span
 from policy_lang.tools import Catalogue, fits_glob, show
 
 
+MAX_GROUPS_DEEP = 100
+"""How deep groups may stand in groups."""
+
+
 @dataclass(slots=True)
 class Binder:
     """Binds tool sets; `sets` by the identity of the node, `found` the findings so far."""
@@ -25,7 +29,6 @@ class Binder:
     lowest: int
     sets: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    used_groups: set[str] = field(default_factory=set[str])
     _open: list[str] = field(default_factory=list[str])
 
     def bind(self, node: ast.ToolSet, file: LoadedFile, *, restricts: bool = False) -> frozenset[int]:
@@ -68,11 +71,13 @@ class Binder:
             self._report_name(codes.UNKNOWN_NAME, "group", name, item, file, self.scopes.candidates(file, "group"), "@")
             return frozenset()
         node, owner = self.scopes.declared["group"][full]
-        self.used_groups.add(full)
         if full in self._open:
             if self._open[0] == full:  # one finding for the whole circle
                 names = " → ".join(f"`@{step}`" for step in [*self._open[self._open.index(full) :], full])
                 self._report(codes.GROUP_CYCLE, f"groups go in a circle: {names}", file, item, None)
+            return frozenset()
+        if len(self._open) >= MAX_GROUPS_DEEP:
+            self._report(codes.TOO_DEEP, f"groups stand more than {MAX_GROUPS_DEEP} deep in groups", file, item, None)
             return frozenset()
         if not isinstance(node, ast.Group):
             return frozenset()

@@ -244,3 +244,30 @@ def test_a_folder_named_like_a_policy(tmp_path: Path) -> None:
     (tmp_path / "b.zcpolicy").mkdir()
     found = said(tmp_path, {"main.zcpolicy": 'zcpolicy 1\nimport "b.zcpolicy"'})
     assert [(one.code, one.message) for one in found] == [("ZC2003", "the import `b.zcpolicy` is a folder")]
+
+
+BOUNDS = {
+    "a chain of narrowings": (
+        "agent a0 { allow read }\n" + "".join(f"agent a{i} narrows a{i - 1} {{}}\n" for i in range(1, 1_010)),
+        ("ZC2110", "`a1000` narrows through more than 1000 agents"),
+    ),
+    "groups in groups": (
+        "".join(f"group g{i} = read, @g{i + 1}\n" for i in range(120)) + "group g120 = read",
+        ("ZC1007", "groups stand more than 100 deep in groups"),
+    ),
+    "profiles in profiles": (
+        "".join(f"profile p{i} {{ use p{i + 1} }}\n" for i in range(100)) + "profile p100 {}\nagent a { use p0 }",
+        ("ZC1007", "profiles use each other more than 100 deep"),
+    ),
+    "statements that profiles multiply": (
+        "profile p {\n" + "deny read\n" * 500 + "}\n" + "".join(f"agent a{i} {{ use p }}\n" for i in range(402)),
+        ("ZC1008", "profiles bring more than 200_000 statements into bodies"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_what_is_said_beyond_a_bound(name: str, tmp_path: Path) -> None:
+    text, expected = BOUNDS[name]
+    found = said(tmp_path, {"main.zcpolicy": TOOLS + text})
+    assert [(one.code, one.message) for one in found] == [expected]
