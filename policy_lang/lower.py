@@ -13,8 +13,16 @@ from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
 from policy_lang.lower_condition import lower_conditions
 from policy_lang.lower_settings import (
-    LEVELS, approval, autonomy, caps_of, connect, delegate, drift, memory, runtime, skills, strictest,
-)  # fmt: skip
+    approval,
+    autonomy,
+    connect,
+    delegate,
+    drift,
+    memory,
+    runtime,
+    skills,
+    strictest_of,
+)
 from policy_lang.values import encode_number
 from zcpolicy.shapes import (
     Agent,
@@ -163,19 +171,8 @@ class _Lowering:
             places = [place(placed) for placed in statements if isinstance(placed.node, kinds)]
             if places:
                 others[key] = places
-        others.update(self._caps(statements))
         for key, strictest in strictest_of(statements).items():
             others[key] = [place(placed) for placed in strictest]
-
-    def _caps(self, statements: tuple[Placed, ...]) -> dict[str, list[Place]]:
-        """For each class the statements whose cap holds, where a body has several: `autonomy:high`."""
-        caps = [(caps_of(placed.node), place(placed)) for placed in statements if isinstance(placed.node, ast.Autonomy)]
-        if len(caps) < 2:
-            return {}
-        return {
-            f"autonomy:{risk}": [where for cap, where in caps if cap[risk] == strictest(one[risk] for one, _ in caps)]
-            for risk in LEVELS["full"]
-        }
 
     def pack(self, ids: frozenset[int]) -> ToolIds:
         """`pack`, remembered: most sets occur many times."""
