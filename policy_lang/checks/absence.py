@@ -106,8 +106,10 @@ def _below_or(node: ast.Condition) -> Iterator[int]:
 
 def _empty(operands: Operands, rule: RuleAt) -> Iterator[tuple[Diagnostic, _Empty]]:
     """Each finding, with a tool and the list of it that may be empty."""
-    for leaf, grants in leaves(rule.node):
-        if not grants or not isinstance(leaf, ast.Test) or leaf.each != "every" or _also_some(rule, leaf):
+    tests = [(leaf, grants) for leaf, grants in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.each is not None]
+    also_some = {(leaf.left.root, leaf.left.path) for leaf, _ in tests if leaf.each == "some"}
+    for leaf, grants in tests:
+        if not grants or leaf.each != "every" or (leaf.left.root, leaf.left.path) in also_some:
             continue
         found = _empty_argument(operands, rule, leaf) if leaf.left.root == "args" else _empty_lists(operands, rule, leaf)
         if found is None:
@@ -138,7 +140,3 @@ def _empty_lists(operands: Operands, rule: RuleAt, leaf: ast.Test) -> _Empty | N
         if lists and not any(fields[name]["kind"] in (kind, "shell", "command") for name in schema.get("required", []) if name in fields):
             return tool, lists[0]
     return None
-
-
-def _also_some(rule: RuleAt, leaf: ast.Test) -> bool:
-    return any(isinstance(other, ast.Test) and other.each == "some" and (other.left.root, other.left.path) == (leaf.left.root, leaf.left.path) for other, _ in leaves(rule.node))
