@@ -206,6 +206,34 @@ def test_the_rules_that_decided() -> None:
     assert [one.index for one in execution.decide("mail", {"to": "me@y"}).rules] == [0]
 
 
+STATEMENTS: dict[str, tuple[list[Any], dict[str, Any], list[str]]] = {
+    "autonomy that denies": ([ALLOW], {"autonomy": READONLY}, ["autonomy"]),
+    "autonomy that asks": ([ALLOW], {"autonomy": SUPERVISED}, ["autonomy"]),
+    "a waiver": ([ALLOW, rule("auto_approve", "0")], {"autonomy": SUPERVISED}, ["rules", "rules"]),
+    "a waiver of nothing": ([ALLOW, rule("auto_approve", "0")], {}, ["rules"]),
+    "only": ([ALLOW], {"only": [{"tools": ""}]}, ["only"]),
+    "only and deny": ([ALLOW, rule("deny", "0")], {"only": [{"tools": ""}]}, ["only", "rules"]),
+    "require": ([ALLOW], {"require": [{"earlier": "0", "later": "0"}]}, ["require"]),
+    "approval none": ([ALLOW, rule("ask", "0")], {"approval": {"none": True}}, ["rules", "approval"]),
+    "with approval": ([rule("allow", "0", approval=True)], {}, ["rules"]),
+    "unclear": ([ALLOW, rule("deny", "0", UNKNOWN, unclear="ask")], {}, ["rules"]),
+    "a limit": ([ALLOW], {"limits": [limit("0")]}, ["limits"]),
+    "nothing": ([], {}, []),
+}
+
+
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_the_statements_behind_an_answer(what: str) -> None:
+    rules, parts, statements = STATEMENTS[what]
+    decision = run([MAIL], *rules, **parts).decide("mail", {"to": "me@x"})
+    assert [one.part for one in decision.rules] == statements
+    facts: Any = {"mail": "schema"}
+    drifted = run([MAIL], ALLOW, session=Session(interactive=True, drift=facts), drift={"schema": "ask"}).decide(
+        "mail", {"to": ""}
+    )
+    assert [one.part for one in drifted.rules] == ["drift"]
+
+
 SHOWN: dict[str, tuple[list[Any], dict[str, Any], Session, bool]] = {
     "allowed": ([ALLOW], {}, Session(), True),
     "allowed for some arguments": ([rule("allow", "0", TO_X)], {}, Session(), True),

@@ -63,9 +63,9 @@ ODD = st.one_of(
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path] if path else []
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in children:
-        found += places(child, (*path, key))
+    keys: list[Any] = [*value] if type(value) is dict else [*range(len(value))] if type(value) is list else []
+    for key in keys:
+        found += places(value[key], (*path, key))
     return found
 
 
