@@ -19,6 +19,8 @@ MAX_SEEN: Final = 4096
 """Commands, with those behind launchers, of one text; with more the text is opaque."""
 MAX_TEXTS: Final = 64
 """Texts within a text (`sh -c`, `eval`, …) that are read; with more the text is opaque."""
+MAX_STARTS: Final = 16
+"""Places in one command where a launched command may begin; with more the text is opaque."""
 MAX_WORK: Final = 200_000
 """Words that are looked at behind launchers in one text; with more the text is opaque."""
 
@@ -163,7 +165,8 @@ class _Look:
             return
         self.opaque = self.opaque or start.unreadable
         more = (HOLE,) if name == "xargs" else ()
-        for position in start.positions:
+        self.opaque = self.opaque or len(start.positions) > MAX_STARTS
+        for position in start.positions[:MAX_STARTS]:
             words = command.words[position:]
             if name == "ssh" or not _is_name(words[0]):
                 self._joined(words)

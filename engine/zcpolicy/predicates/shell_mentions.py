@@ -102,14 +102,13 @@ def _pieces(word: Word, is_name: bool) -> Iterator[tuple[Parts, bool | None]]:
     for place, part in enumerate(parts):
         known = part if isinstance(part, str) else ""
         for cut in _CUT.finditer(known):
-            rest = known[cut.end() :]
-            piece = _CUT.split(rest, maxsplit=1)
-            if len(piece) > 1 and piece[0]:
-                yield (piece[0],), None
+            following = _CUT.search(known, cut.end())
+            if following and following.start() > cut.end():
+                yield (known[cut.end() : following.start()],), None
             behind = parts[place + 1 :] if tails < MAX_TAILS else parts[place + 1 : place + 2] and (None,)
-            if tails < MAX_TAILS or len(piece) == 1:
+            if tails < MAX_TAILS or not following:
                 tails += 1
-                yield _known((rest, *behind)), None
+                yield _known((known[cut.end() :], *behind)), None
 
 
 def _known(parts: Parts) -> Parts:

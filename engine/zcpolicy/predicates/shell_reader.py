@@ -125,7 +125,7 @@ def agrees(text: str, script: Script) -> bool:
 
 def read(text: str) -> Reading:
     """Every simple command of a text at any depth; `readable` is False when part of it was not understood."""
-    if len(text) > SHORT and len(_STACKED.findall(text)) > MAX_NESTS:
+    if len(text) > SHORT and (len(_STACKED.findall(text)) > MAX_NESTS or _runs_off(text)):
         return UNREADABLE
     if len(text) > MAX_TEXT or _STRANGE.search(text) or _strange_blank(text):
         return UNREADABLE
@@ -138,7 +138,16 @@ def read(text: str) -> Reading:
 
 
 _STACKED = re.compile(r"[|(`$]|<<")
+_HERE = re.compile(r"<<-?[ \t]*['\"\\]?([A-Za-z0-9_.]+)")
 _STRANGE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _runs_off(text: str) -> bool:
+    """A here-document whose delimiter stands on no line: the parser would look for it again and again."""
+    delimiters = {found.group(1) for found in _HERE.finditer(text)}
+    if not delimiters:
+        return False
+    return not delimiters <= {line.strip() for line in text.split("\n")}
 
 
 def _strange_blank(text: str) -> bool:
