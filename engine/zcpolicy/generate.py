@@ -9,6 +9,7 @@ INVARIANT: the source holds no text of a policy or a call: names and operands co
 from __future__ import annotations
 
 from zcpolicy.call import MISFIT, Malformed, fits_quickly, judge_value, sound
+from zcpolicy.combine import ALWAYS, INTERACTIVE
 from zcpolicy.condition import AllOf, Not
 from zcpolicy.decision import Decision
 from zcpolicy.exact import plain
@@ -101,7 +102,7 @@ class _Shape:
         lines += [f"   {line}" for line in self._judged(keys)]
         if self.needs_call:
             lines.append("   call = Call(judged, session, labels, tool)")
-        lines.append(f"   bits = {' | '.join(['run.base', *bits])}")
+        lines.append(f"   bits = {' | '.join([f'({ALWAYS | INTERACTIVE} if session.interactive else {ALWAYS})', *bits])}")
         if self.plan.requires or self.plan.protects:
             lines.append("   bits |= facts_bits(call, run)")
         lines.append("   verdict = recall(bits) or verdict_of(bits)")

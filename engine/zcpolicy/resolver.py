@@ -12,7 +12,7 @@ from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.mentions import sources
 from zcpolicy.names import is_canonical, skeleton
 from zcpolicy.narrowing import body_of
-from zcpolicy.plan import Plan, base_bits
+from zcpolicy.plan import Plan
 from zcpolicy.program import head_of
 from zcpolicy.sealed import Sealed, put
 from zcpolicy.stack import Level, Stack, level_of
@@ -292,7 +292,7 @@ def _may_load(stack: Stack, skill: str) -> None:
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 
-    __slots__ = ("_plans", "base", "parent", "resolver", "session", "stack")
+    __slots__ = ("_plans", "parent", "resolver", "session", "stack")
     _maker = "`Resolver.resolve`"
 
     if TYPE_CHECKING:
@@ -302,7 +302,6 @@ class ResolvedAgentExecution(Sealed):
             self.session: Final[Session] = sealed
             self.stack: Final[Stack] = sealed
             self.parent: Final[ResolvedAgentExecution | None] = sealed
-            self.base: Final[int] = sealed
             self._plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]] = sealed
 
     @property
@@ -402,6 +401,5 @@ def _execution(
     put(run, "session", session)
     put(run, "stack", stack)
     put(run, "parent", parent)
-    put(run, "base", base_bits(session))
     put(run, "_plans", stack.decides)
     return run

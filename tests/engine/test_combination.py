@@ -135,6 +135,13 @@ def test_somebody_has_to_be_there(case: str) -> None:
     assert execution.decide("mail", {"to": "me@x"}).reason == reason
 
 
+def test_a_person_who_leaves_is_not_there() -> None:
+    execution = run([MAIL], ALLOW, rule("ask", "0"))
+    assert execution.decide("mail", {"to": "x"}).reason == "asked"
+    execution.session.interactive = False
+    assert execution.decide("mail", {"to": "x"}).reason == "no-approver"
+
+
 CONNECTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "connected": ({"servers": ["gh"], "tools": "0"}, "allowed"),
     "its server is connected, it is not in the bundle": ({"servers": ["gh"], "tools": ""}, "not-connected"),

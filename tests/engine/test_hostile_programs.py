@@ -63,9 +63,10 @@ ODD = st.one_of(
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path] if path else []
-    keys: list[Any] = [*value] if type(value) is dict else [*range(len(value))] if type(value) is list else []
+    whole = value
+    keys: list[Any] = [*whole] if type(value) is dict else [*range(len(whole))] if type(value) is list else []
     for key in keys:
-        found += places(value[key], (*path, key))
+        found += places(whole[key], (*path, key))
     return found
 
 
