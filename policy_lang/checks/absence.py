@@ -10,7 +10,7 @@ from dataclasses import replace
 from policy_lang import ast, codes
 from policy_lang.checks.literals import parts_of
 from policy_lang.checks.operands import Operands
-from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
+from policy_lang.checks.survey import LimitAt, RuleAt, Survey, text_of, tool_names
 from policy_lang.checks.witness import Witnesses, sample
 from policy_lang.conditions import Leaf, leaves, walk
 from policy_lang.diagnostics import Diagnostic
@@ -28,7 +28,7 @@ _Empty = tuple[int, str]
 
 
 def check(survey: Survey) -> Iterator[Diagnostic]:
-    """Every rule with a condition, once."""
+    """Every rule with a condition, and every limit, once."""
     operands, witnesses = Operands(survey.bound), Witnesses(survey)
     for view, rule in survey.written_in():
         if rule.always or not rule.ids:
@@ -38,6 +38,24 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
             yield replace(finding, witness=_without(witnesses, agent, rule))
         for finding, place in _empty(operands, rule):
             yield replace(finding, witness=_with_empty(witnesses, agent, rule, place))
+
+    for view in survey.bodies():
+        for limit in view.limits:
+            if limit.ids and limit.placed.via is None:
+                yield from _limited(operands, limit, limit.ids)
+
+
+def _limited(operands: Operands, limit: LimitAt, ids: frozenset[int]) -> Iterator[Diagnostic]:
+    """A limit that counts by an optional argument denies the calls without it."""
+    for operand in (limit.node.argument, limit.node.each):
+        optional = operands.range(ids, operand).optional if isinstance(operand, ast.Operand) else frozenset[int]()
+        if isinstance(operand, ast.Operand) and optional:
+            source = limit.placed.file.source
+            written = text_of(source, operand.span)
+            verb = "need" if len(optional) > 1 else "needs"
+            message = f"{tool_names(operands.bound, optional)} {verb} no `{written}`, and without it this `limit` denies"
+            help_text = "count by an argument that is always sent; a default in the `tool` statement settles it too"
+            yield Diagnostic(codes.ABSENT_ARGUMENT, message, source, operand.span, (), help_text)
 
 
 def _without(witnesses: Witnesses, agent: str | None, rule: RuleAt) -> str | None:

@@ -97,6 +97,26 @@ def test_an_optional_argument_that_decides_is_a_warning(case: Case) -> None:
     check(case, codes.ABSENT_ARGUMENT)
 
 
+LIMITED = "count by an argument that is always sent; a default in the `tool` statement settles it too"
+
+COUNTED = [
+    Case("one pot per value", "agent a { allow mail; limit 3 calls to mail per day for each ⟦args.cc⟧ }",
+         "`mail` needs no `args.cc`, and without it this `limit` denies", LIMITED),
+    Case("a sum", "tool tip(amount?: integer) risk low\nagent a { allow tip; limit 3 sum ⟦args.amount⟧ to tip per day }",
+         "`tip` needs no `args.amount`, and without it this `limit` denies", LIMITED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTED, ids=str)
+def test_a_limit_that_counts_by_an_optional_argument_is_a_warning(case: Case) -> None:
+    check(case, codes.ABSENT_ARGUMENT)
+
+
+def test_a_limit_that_counts_by_a_required_argument_is_left_alone() -> None:
+    policy = "agent a { allow mail, pay; limit 3 calls to mail per day for each args.to; limit 3 sum args.amount to pay }"
+    assert of_code(TOOLS + policy, codes.ABSENT_ARGUMENT) == []
+
+
 PRESENT = {
     "guarded by has": 'deny mail when has args.cc and args.cc like "*@evil.test"',
     "required": 'deny mail when args.to like "*@evil.test"',
