@@ -55,7 +55,9 @@ class Bodies:
     _added: set[tuple[str, str, Span]] = field(default_factory=set[tuple[str, str, Span]])
     _circles: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
-    def build(self, kind: BodyKind, name: str, node: ast.Agent | ast.Ceiling | ast.Skill | ast.Profile, file: LoadedFile) -> BoundBody:
+    def build(
+        self, kind: BodyKind, name: str, node: ast.Agent | ast.Ceiling | ast.Skill | ast.Profile, file: LoadedFile
+    ) -> BoundBody:
         """A body with its profiles' statements, judged."""
         uses: list[str] = []
         statements = tuple(self._statements(node.body, file, None, [], uses))
@@ -67,7 +69,9 @@ class Bodies:
             self._judge(body)
         return body
 
-    def _statements(self, body: ast.Body, file: LoadedFile, via: str | None, trail: list[str], uses: list[str]) -> Iterator[Placed]:
+    def _statements(
+        self, body: ast.Body, file: LoadedFile, via: str | None, trail: list[str], uses: list[str]
+    ) -> Iterator[Placed]:
         for node in body.statements:
             if not isinstance(node, ast.Use):
                 self._brought += via is not None
@@ -107,7 +111,9 @@ class Bodies:
         if frozenset(circle) not in self._circles:
             self._circles.add(frozenset(circle))
             names = " → ".join(f"`{step}`" for step in [*circle, circle[0]])
-            self._add(Diagnostic(codes.PROFILE_CYCLE, f"profiles use each other in a circle: {names}", file.source, name.span))
+            self._add(
+                Diagnostic(codes.PROFILE_CYCLE, f"profiles use each other in a circle: {names}", file.source, name.span)
+            )
 
     def _judge(self, body: BoundBody) -> None:
         if body.kind != "agent":
@@ -121,7 +127,9 @@ class Bodies:
                 label = Label(nodes[0].file.source, nodes[0].node.span, "first said here")
                 message = f"`{word}` is said twice in `{body.name}`"
                 help_text = "put the names into one statement"
-                self._add(Diagnostic(codes.SAID_TWICE, message, extra.file.source, extra.node.span, (label,), help_text))
+                self._add(
+                    Diagnostic(codes.SAID_TWICE, message, extra.file.source, extra.node.span, (label,), help_text)
+                )
 
     def _granting(self, body: BoundBody, placed: Placed, word: str) -> None:
         where = WHERE[body.kind]
@@ -130,8 +138,20 @@ class Bodies:
             help_text = "only a granting agent grants; to keep less write `only A, B`, to forbid write `deny A`"
             if isinstance(placed.node, ast.Rule) and _is_plain(placed.node):
                 start = placed.node.span.start
-                fix = Fix((Edit(placed.file.source, placed.node.span._replace(end=start + len(word)), "only"),), safe=False)
-            self._add(Diagnostic(codes.GRANT_IN_RESTRICTION, f"`{word}` cannot stand in {where}", placed.file.source, placed.node.span, (), help_text, fix))
+                fix = Fix(
+                    (Edit(placed.file.source, placed.node.span._replace(end=start + len(word)), "only"),), safe=False
+                )
+            self._add(
+                Diagnostic(
+                    codes.GRANT_IN_RESTRICTION,
+                    f"`{word}` cannot stand in {where}",
+                    placed.file.source,
+                    placed.node.span,
+                    (),
+                    help_text,
+                    fix,
+                )
+            )
             return
         use = self._use_of(body, placed.via)
         label = Label(placed.file.source, placed.node.span, "it grants here")

@@ -25,7 +25,13 @@ MAX_ENTRIES: Final = 4_096
 MAX_ENTRY_BYTES: Final = 64 * 1024 * 1024
 """The largest entry that is read back."""
 
-_OURS: Final = ("policy_lang.ast", "policy_lang.source", "policy_lang.diagnostics", "policy_lang.codes", "policy_lang.incremental")
+_OURS: Final = (
+    "policy_lang.ast",
+    "policy_lang.source",
+    "policy_lang.diagnostics",
+    "policy_lang.codes",
+    "policy_lang.incremental",
+)
 _OTHERS: Final = frozenset({("decimal", "Decimal"), ("builtins", "frozenset"), ("builtins", "set")})
 
 
@@ -89,19 +95,19 @@ class Cache:
             try:
                 with os.fdopen(handle, "wb") as stream:
                     stream.write(sealed)
-                os.replace(name, folder / key)
+                Path(name).replace(folder / key)
             except OSError:
-                os.unlink(name)
+                Path(name).unlink(missing_ok=True)
             _forget_oldest(folder)
         except OSError:
             return
 
 
 def _forget_oldest(folder: Path) -> None:
-    names = os.listdir(folder)
-    if len(names) > MAX_ENTRIES:
-        by_age = sorted((folder / name for name in names), key=lambda path: path.stat().st_mtime)
-        for path in by_age[: len(names) - MAX_ENTRIES]:
+    entries = list(folder.iterdir())
+    if len(entries) > MAX_ENTRIES:
+        by_age = sorted(entries, key=lambda path: path.stat().st_mtime)
+        for path in by_age[: len(entries) - MAX_ENTRIES]:
             path.unlink(missing_ok=True)
 
 

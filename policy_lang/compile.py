@@ -96,25 +96,36 @@ Findings = tuple[Diagnostic, ...]
 LOGIC = "ZC3"
 """Codes from here on are judged only once there is no error before."""
 
-FOLLOWING = frozenset({codes.UNKNOWN_TOOL, codes.UNKNOWN_TOOL_HERE, codes.UNKNOWN_TOOL_CALLED, codes.UNKNOWN_NAME, codes.EMPTY_SET})
+FOLLOWING = frozenset(
+    {codes.UNKNOWN_TOOL, codes.UNKNOWN_TOOL_HERE, codes.UNKNOWN_TOOL_CALLED, codes.UNKNOWN_NAME, codes.EMPTY_SET}
+)
 """What may follow from a declaration that could not be parsed."""
 
 
-def independent(later: tuple[Diagnostic, ...], before: tuple[Diagnostic, ...], gathered: Gathered) -> tuple[Diagnostic, ...]:
+def independent(
+    later: tuple[Diagnostic, ...], before: tuple[Diagnostic, ...], gathered: Gathered
+) -> tuple[Diagnostic, ...]:
     """The later findings that do not merely follow from what went wrong before: one finding per cause."""
     if any(finding.code in UNREAD for finding in before):
         return ()
     bodies = {
-        file.source.name: [d.span for d in file.file.declarations if not isinstance(d, NAMING)] for file in gathered.files
+        file.source.name: [d.span for d in file.file.declarations if not isinstance(d, NAMING)]
+        for file in gathered.files
     }
     lost = any(
-        finding.severity == "error" and not any(span.start <= finding.span.start < span.end for span in bodies.get(finding.source.name, ()))
+        finding.severity == "error"
+        and not any(span.start <= finding.span.start < span.end for span in bodies.get(finding.source.name, ()))
         for finding in before
     )
     return tuple(finding for finding in later if not (lost and finding.code in FOLLOWING))
 
 
-def _compile(gathered: Gathered, found: Findings, kept: Kept, keep: Callable[[Bound, Findings, ProgramData, Origins], None] | None = None) -> Compiled:
+def _compile(
+    gathered: Gathered,
+    found: Findings,
+    kept: Kept,
+    keep: Callable[[Bound, Findings, ProgramData, Origins], None] | None = None,
+) -> Compiled:
     bound, of_names = bind(gathered, kept)
     found = (*found, *independent((*of_names, *check_kinds(bound)), found, gathered))
     if has_errors(found):

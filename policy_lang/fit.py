@@ -66,7 +66,11 @@ def literal_fits(op: ast.Operator, schema: Schema, item: ast.Literal_) -> str | 
     kind = schema["kind"]
     if op == "contains":
         element = schema.get("item") if kind == "list" else {"kind": kind} if kind == "any" else {"kind": "string"}
-        return None if element is None or fits(encode(item), element) else f"`contains` here takes a `{show_kind(element)}`"
+        return (
+            None
+            if element is None or fits(encode(item), element)
+            else f"`contains` here takes a `{show_kind(element)}`"
+        )
     if op in ("==", "!=", "in", "not in", "<", "<=", ">", ">="):
         if kind in ("path", "url") and isinstance(item, ast.String):
             return _normal_form(kind, item.value)

@@ -138,7 +138,9 @@ class _Reader:
         path = _beside(importer, node.path.value)
         key = _resolved(path)
         if key is None:
-            self._report(codes.MISSING_IMPORT, f"`{node.path.value}` is not a usable file name", importer.source, node.path.span)
+            self._report(
+                codes.MISSING_IMPORT, f"`{node.path.value}` is not a usable file name", importer.source, node.path.span
+            )
         elif key in self.trail:
             chain = [*self.trail[self.trail.index(key) :], key]
             names = " → ".join(f"`{step.name}`" for step in chain)
@@ -159,7 +161,7 @@ class _Reader:
 
     def _catalog(self, loaded: LoadedFile, node: ast.Catalog) -> None:
         if node.server is None:
-            self._report(codes.CATALOG_WITHOUT_SERVER, f"`catalog \"{node.path.value}\"` does not say whose tools these are",
+            self._report(codes.CATALOG_WITHOUT_SERVER, f'`catalog "{node.path.value}"` does not say whose tools these are',
                          loaded.source, node.span, help="write `as SERVER` after the file")  # fmt: skip
             return
         data = read_bytes(_beside(loaded, node.path.value), MAX_CATALOG_BYTES)
@@ -170,14 +172,28 @@ class _Reader:
         try:
             listing = read_tools(data.decode("utf-8"))
         except UnicodeDecodeError:
-            self._report(codes.BAD_CATALOG, f"the catalogue `{node.path.value}` is not UTF-8", loaded.source, node.path.span)
+            self._report(
+                codes.BAD_CATALOG, f"the catalogue `{node.path.value}` is not UTF-8", loaded.source, node.path.span
+            )
         except CatalogError as error:
-            self._report(codes.BAD_CATALOG, f"the catalogue `{node.path.value}` cannot be used: {error}", loaded.source, node.path.span)
+            self._report(
+                codes.BAD_CATALOG,
+                f"the catalogue `{node.path.value}` cannot be used: {error}",
+                loaded.source,
+                node.path.span,
+            )
         else:
             loaded.catalogs.append((node, listing))
 
     def _report(
-        self, code: codes.Code, message: str, source: Source, span: Span, *, labels: tuple[Label, ...] = (), help: str | None = None
+        self,
+        code: codes.Code,
+        message: str,
+        source: Source,
+        span: Span,
+        *,
+        labels: tuple[Label, ...] = (),
+        help: str | None = None,
     ) -> None:
         self.found.append(Diagnostic(code, message, source, span, labels, help))
 

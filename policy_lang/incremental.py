@@ -161,7 +161,9 @@ class _Files:
         for number, layer in enumerate(self._gathered.layers):
             for file in layer:
                 parts += [str(number), str(file.is_root), file.source.name]
-                parts += [f"{node.prefix.text if node.prefix else ''}={other.source.name}" for node, other in file.imports]
+                parts += [
+                    f"{node.prefix.text if node.prefix else ''}={other.source.name}" for node, other in file.imports
+                ]
                 parts += [repr(listing) for _, listing in file.catalogs]
                 parts += [self._contents[id(file)]] if id(file) not in alone else list(_names(file.file))
         return self._reader.cache.key("everybody", *parts)
@@ -179,7 +181,9 @@ def _names(file: ast.File) -> Iterator[str]:
 
 def _delegates(file: ast.File) -> dict[str, tuple[str, ...]]:
     return {
-        node.name.text: tuple(name.text for said in node.body.statements if isinstance(said, ast.Delegate) for name in said.agents)
+        node.name.text: tuple(
+            name.text for said in node.body.statements if isinstance(said, ast.Delegate) for name in said.agents
+        )
         for node in file.declarations
         if isinstance(node, ast.Agent)
     }
@@ -187,7 +191,8 @@ def _delegates(file: ast.File) -> dict[str, tuple[str, ...]]:
 
 def _head(file: ast.File) -> Head:
     emptied = tuple(
-        replace(node, body=ast.Body((), node.body.span)) if isinstance(node, ast.Agent) else node for node in file.declarations
+        replace(node, body=ast.Body((), node.body.span)) if isinstance(node, ast.Agent) else node
+        for node in file.declarations
     )
     return Head(ast.File(file.source, emptied, ()), _delegates(file))
 
@@ -204,7 +209,9 @@ def _union(results: Iterable[Result]) -> Kept:
     )
 
 
-def result_of(file: LoadedFile, bound: Bound, found: Iterable[Diagnostic], data: ProgramData, origins: Origins) -> Result:
+def result_of(
+    file: LoadedFile, bound: Bound, found: Iterable[Diagnostic], data: ProgramData, origins: Origins
+) -> Result:
     """What a compilation without errors found out about the agents of one file."""
     bodies = {name: body for name, body in bound.agents.items() if body.file is file}
     spans = [body.node.span for body in bodies.values()]
@@ -213,7 +220,8 @@ def result_of(file: LoadedFile, bound: Bound, found: Iterable[Diagnostic], data:
         tuple(
             finding
             for finding in found
-            if finding.source is file.source and any(span.start <= finding.span.start and finding.span.end <= span.end for span in spans)
+            if finding.source is file.source
+            and any(span.start <= finding.span.start and finding.span.end <= span.end for span in spans)
         ),
         frozenset[int]().union(
             *(
@@ -228,7 +236,9 @@ def result_of(file: LoadedFile, bound: Bound, found: Iterable[Diagnostic], data:
     )
 
 
-def keep(prepared: Prepared, cache: Cache, bound: Bound, found: Iterable[Diagnostic], data: ProgramData, origins: Origins) -> None:
+def keep(
+    prepared: Prepared, cache: Cache, bound: Bound, found: Iterable[Diagnostic], data: ProgramData, origins: Origins
+) -> None:
     """Keep what this compilation found out about files that it judged anew."""
     for file, key in prepared.keys:
         cache.put(key, result_of(file, bound, found, data, origins))

@@ -47,10 +47,13 @@ def _lower(node: ast.Condition, grants: bool, bound: Bound, file: LoadedFile) ->
 def _test(node: ast.Test, grants: bool, bound: Bound, file: LoadedFile) -> Condition:
     right = _right(node, bound, file)
     negated = node.op in ("!=", "not in")
-    if node.op == "!=" or node.op == "in" or node.op == "not in":
-        op: TestName = "in" if isinstance(right, dict) and node.op != "!=" else "=="
-    else:
-        op = node.op
+    match node.op:
+        case "!=":
+            op: TestName = "=="
+        case "in" | "not in":
+            op = "in" if isinstance(right, dict) else "=="
+        case plain:
+            op = plain
     leaf: Leaf = {"test": op, "left": _operand(node.left), "right": right, "grants": grants != negated}
     if node.each is None:
         return {"not": leaf} if negated else leaf

@@ -85,11 +85,17 @@ class Mentions:
 
     def _label(self, name: ast.Name, file: LoadedFile) -> None:
         if name.text not in self.bound.labels:
-            self.found.append(unknown_name(codes.UNKNOWN_NAME, "label", name.text, name.span, file, list(self.bound.labels)))
+            self.found.append(
+                unknown_name(codes.UNKNOWN_NAME, "label", name.text, name.span, file, list(self.bound.labels))
+            )
 
     def _scopes(self, names: tuple[ast.Name, ...], file: LoadedFile) -> None:
         for name in names:
-            if name.text != "own" and name.text not in self.bound.scopes and self.bound.full(file, "agent", name.text) is None:
+            if (
+                name.text != "own"
+                and name.text not in self.bound.scopes
+                and self.bound.full(file, "agent", name.text) is None
+            ):
                 known = ["own", *self.bound.scopes, *self.scopes.candidates(file, "agent")]
                 self.found.append(unknown_name(codes.UNKNOWN_NAME, "scope", name.text, name.span, file, known))
 
@@ -116,11 +122,18 @@ class Mentions:
 
     def _called(self, ref: ast.ToolRef, file: LoadedFile) -> None:
         """An unknown tool in a test is a warning: such a test shows that it is denied."""
-        if self.bound.catalogue.find((ref.server.text if ref.server else None, ref.name.text)) is not None or ref.name.quoted:
+        if (
+            self.bound.catalogue.find((ref.server.text if ref.server else None, ref.name.text)) is not None
+            or ref.name.quoted
+        ):
             return
         written = file.source.text[ref.span.start : ref.span.end]
         near = nearest(ref.name.text, self.bound.catalogue.ids.get(ref.server.text if ref.server else None, {}))
         shown = f"{ref.server.text}/{near}" if ref.server and near else near
         fix = Fix((Edit(file.source, ref.span, shown),), safe=False) if shown else None
         help_text = f"did you mean `{shown}`?" if shown else "an unknown tool is denied"
-        self.found.append(Diagnostic(codes.UNKNOWN_TOOL_CALLED, f"`{written}` is not a tool", file.source, ref.span, (), help_text, fix))
+        self.found.append(
+            Diagnostic(
+                codes.UNKNOWN_TOOL_CALLED, f"`{written}` is not a tool", file.source, ref.span, (), help_text, fix
+            )
+        )

@@ -47,9 +47,16 @@ def bind(gathered: Gathered, kept: Kept = NOTHING) -> tuple[Bound, tuple[Diagnos
             full: bodies.build("narrows" if node.narrows else "agent", full, node, file)
             for full, node, file in _named(scopes, "agent", ast.Agent)
         },
-        ceilings=tuple(bodies.build("ceiling", "ceiling", node, file) for node, file in declarations(gathered, ast.Ceiling)),
-        skills={full: bodies.build("skill", full, node, file) for full, node, file in _named(scopes, "skill", ast.Skill)},
-        profiles={full: bodies.build("profile", full, node, file) for full, node, file in _named(scopes, "profile", ast.Profile)},
+        ceilings=tuple(
+            bodies.build("ceiling", "ceiling", node, file) for node, file in declarations(gathered, ast.Ceiling)
+        ),
+        skills={
+            full: bodies.build("skill", full, node, file) for full, node, file in _named(scopes, "skill", ast.Skill)
+        },
+        profiles={
+            full: bodies.build("profile", full, node, file)
+            for full, node, file in _named(scopes, "profile", ast.Profile)
+        },
         bundles=dict(_bundles(scopes, catalogue, found)),
         lets={full: (node, file) for full, node, file in _named(scopes, "let", ast.Let)},
         groups={full: (node, file) for full, node, file in _named(scopes, "group", ast.Group)},
@@ -86,7 +93,9 @@ def _context(gathered: Gathered, found: list[Diagnostic]) -> dict[str, Schema]:
             schema = kind_schema(item.kind)
             if item.name.text in out and out[item.name.text] != schema:
                 message = f"context fact `{item.name.text}` is declared with two kinds"
-                found.append(Diagnostic(codes.DUPLICATE_NAME, message, file.source, item.span, (first[item.name.text],)))
+                found.append(
+                    Diagnostic(codes.DUPLICATE_NAME, message, file.source, item.span, (first[item.name.text],))
+                )
                 continue
             out[item.name.text] = schema
             first[item.name.text] = Label(file.source, item.span, "first declared here")
@@ -123,7 +132,11 @@ def _bundle_tools(item: ast.BundleItem, catalogue: Catalogue, file: LoadedFile, 
                 message, near = f"`{written}` matches no tool of server `{server}`", None
                 found.append(Diagnostic(codes.UNKNOWN_TOOL, message, file.source, item.names_span, help=near))
             else:
-                found.append(unknown_name(codes.UNKNOWN_TOOL, f"tool of server `{server}`:", written, item.names_span, file, list(known)))
+                found.append(
+                    unknown_name(
+                        codes.UNKNOWN_TOOL, f"tool of server `{server}`:", written, item.names_span, file, list(known)
+                    )
+                )
         named |= fitting
     everything = set(known.values())
     if item.only is not None:
@@ -152,7 +165,9 @@ def _narrowing(bound: Bound, scopes: Scopes) -> Iterator[Diagnostic]:
             depth[step] = below + number
             if depth[step] == MAX_NARROWING + 1:
                 message = f"`{step}` narrows through more than {MAX_NARROWING} agents"
-                yield Diagnostic(codes.NARROWING_CYCLE, message, bound.agents[step].file.source, _of_agent(bound.agents[step]).span)
+                yield Diagnostic(
+                    codes.NARROWING_CYCLE, message, bound.agents[step].file.source, _of_agent(bound.agents[step]).span
+                )
 
 
 def _circle(bound: Bound, circle: list[str]) -> Diagnostic:
@@ -172,11 +187,19 @@ def _of_agent(body: BoundBody) -> Label:
 def _lower_layers(bound: Bound) -> Iterator[Diagnostic]:
     """What a lower layer may not: grant without leave from above, trust the hints of a server from above."""
     gathered = bound.gathered
-    open_below = [any(isinstance(d, ast.AgentsAllowed) for f in layer for d in f.file.declarations) for layer in gathered.layers]
+    open_below = [
+        any(isinstance(d, ast.AgentsAllowed) for f in layer for d in f.file.declarations) for layer in gathered.layers
+    ]
     first_layer: dict[str, int] = {}
     for file in gathered.files:
         for node in file.file.declarations:
-            server = node.server if isinstance(node, ast.Catalog) else node.ref.server if isinstance(node, ast.Tool) else None
+            server = (
+                node.server
+                if isinstance(node, ast.Catalog)
+                else node.ref.server
+                if isinstance(node, ast.Tool)
+                else None
+            )
             if isinstance(node, ast.Server):
                 server = node.name
             if server is not None:
@@ -187,4 +210,10 @@ def _lower_layers(bound: Bound) -> Iterator[Diagnostic]:
                 yield Diagnostic(codes.AGENT_NOT_ALLOWED, message, file.source, node.name.span, help=help_text)
             if isinstance(node, ast.Server) and node.trust_hints and first_layer[node.name.text] < file.layer:
                 message = f"a layer below would trust the hints of server `{node.name.text}`"
-                yield Diagnostic(codes.LOOSENED_BELOW, message, file.source, node.span, help="only the layer that declares a server trusts it")
+                yield Diagnostic(
+                    codes.LOOSENED_BELOW,
+                    message,
+                    file.source,
+                    node.span,
+                    help="only the layer that declares a server trusts it",
+                )

@@ -15,7 +15,6 @@ from policy_lang.scope import Scopes
 from policy_lang.source import Span
 from policy_lang.tools import Catalogue, fits_glob, show
 
-
 MAX_GROUPS_DEEP = 100
 """How deep groups may stand in groups."""
 
@@ -46,10 +45,22 @@ class Binder:
             removed = self._item(item, file, lenient)
             if not removed & wanted and len(self.found) == before and wanted:
                 text = file.source.text[item.span.start : item.span.end]
-                self._report(codes.EXCEPT_REMOVES_NOTHING, f"`except {text}` removes nothing", file, item, "drop it, or name a tool of the set")
+                self._report(
+                    codes.EXCEPT_REMOVES_NOTHING,
+                    f"`except {text}` removes nothing",
+                    file,
+                    item,
+                    "drop it, or name a tool of the set",
+                )
             left -= removed
         if wanted and not left:
-            self._report(codes.EMPTY_SET, "`except` removes every tool of this set", file, node, "drop the statement, or write `none`")
+            self._report(
+                codes.EMPTY_SET,
+                "`except` removes every tool of this set",
+                file,
+                node,
+                "drop the statement, or write `none`",
+            )
         self.sets[id(node)] = left
         return left
 
@@ -90,43 +101,59 @@ class Binder:
         written = file.source.text[ref.span.start : ref.span.end]
         better = next(iter(self._instead(ref)), None)
         code = codes.UNKNOWN_TOOL if better is not None or not lenient else codes.UNKNOWN_TOOL_HERE
-        kind = "matches no tool" if ref.name.is_pattern or (ref.server is not None and ref.server.is_pattern) else "is not a tool"
+        kind = (
+            "matches no tool"
+            if ref.name.is_pattern or (ref.server is not None and ref.server.is_pattern)
+            else "is not a tool"
+        )
         if better is None:
             help_text = self._where_tools_come_from(ref)
             self.found.append(Diagnostic(code, f"`{written}` {kind}", file.source, ref.span, help=help_text))
             return
         text, why = better
         fix = Fix((Edit(file.source, ref.span, text),), safe=False)
-        self.found.append(Diagnostic(code, f"`{written}` {kind}", file.source, ref.span, help=f"{why} `{text}`" + "?" * why.startswith("did"), fix=fix))
+        self.found.append(
+            Diagnostic(
+                code,
+                f"`{written}` {kind}",
+                file.source,
+                ref.span,
+                help=f"{why} `{text}`" + "?" * why.startswith("did"),
+                fix=fix,
+            )
+        )
 
     def _instead(self, ref: ast.ToolRef) -> Iterator[tuple[str, str]]:
         """What was probably meant, best first: text, and the words before it."""
-        tools, name = self.catalogue.tools, ref.name.text
         if ref.server is None:
-            if not ref.name.is_pattern and self._has_family(None, name):
-                yield f"{name}_*", "for its whole family write"
-            elsewhere = [tool.key for tool in tools if tool.key[0] is not None and self._fits(ref.name, tool.key[1])]
-            if elsewhere and ref.name.is_pattern:
-                yield f"{elsewhere[0][0]}/{name}", "`*` without a server reaches host tools only; write"
-            elif elsewhere:
-                yield show(elsewhere[0]), "it is a tool of a server: write"
-            near = nearest(name, self.catalogue.ids.get(None, {}))
-            if near and not ref.name.is_pattern:
-                yield show((None, near)), "did you mean"
-            return
-        server = ref.server.text
-        if not ref.server.is_pattern and server not in self.catalogue.servers:
+            yield from self._instead_of_host(ref.name)
+        elif not ref.server.is_pattern:
+            yield from self._instead_of_server(ref.server.text, ref.name)
+
+    def _instead_of_host(self, name: ast.Pattern) -> Iterator[tuple[str, str]]:
+        if not name.is_pattern and self._has_family(None, name.text):
+            yield f"{name.text}_*", "for its whole family write"
+        elsewhere = (tool.key for tool in self.catalogue.tools if tool.key[0] is not None)
+        found = next((key for key in elsewhere if self._fits(name, key[1])), None)
+        if found is not None and name.is_pattern:
+            yield f"{found[0]}/{name.text}", "`*` without a server reaches host tools only; write"
+        elif found is not None:
+            yield show(found), "it is a tool of a server: write"
+        near = None if name.is_pattern else nearest(name.text, self.catalogue.ids.get(None, {}))
+        if near is not None:
+            yield show((None, near)), "did you mean"
+
+    def _instead_of_server(self, server: str, name: ast.Pattern) -> Iterator[tuple[str, str]]:
+        if server not in self.catalogue.servers:
             near = nearest(server, self.catalogue.servers)
-            if near:
-                yield f"{near}/{name}" if not ref.name.quoted else show((near, name)), "did you mean"
-            return
-        if ref.name.is_pattern or ref.server.is_pattern:
-            return
-        if self._has_family(server, name):
-            yield f"{server}/{name}_*", "for its whole family write"
-        near = nearest(name, self.catalogue.ids.get(server, {}))
-        if near:
-            yield show((server, near)), "did you mean"
+            if near is not None:
+                yield show((near, name.text)) if name.quoted else f"{near}/{name.text}", "did you mean"
+        elif not name.is_pattern:
+            if self._has_family(server, name.text):
+                yield f"{server}/{name.text}_*", "for its whole family write"
+            near = nearest(name.text, self.catalogue.ids.get(server, {}))
+            if near is not None:
+                yield show((server, near)), "did you mean"
 
     def _has_family(self, server: str | None, name: str) -> bool:
         return any(known.startswith(f"{name}_") for known in self.catalogue.ids.get(server, {}))
@@ -140,7 +167,9 @@ class Binder:
             return f"declare server `{server.text}` with a `catalog` or `tool` statement"
         return "declare it with a `tool` statement, or add its catalogue"
 
-    def _report(self, code: codes.Code, message: str, file: LoadedFile, node: ast.ToolItem | ast.ToolSet, help_text: str | None) -> None:
+    def _report(
+        self, code: codes.Code, message: str, file: LoadedFile, node: ast.ToolItem | ast.ToolSet, help_text: str | None
+    ) -> None:
         self.found.append(Diagnostic(code, message, file.source, node.span, help=help_text))
 
     def _report_name(

@@ -90,7 +90,11 @@ def _visible(builder: _Builder, file: LoadedFile) -> dict[tuple[str, str], str]:
 
 
 def _declare(
-    declared: dict[Namespace, dict[str, tuple[Named, LoadedFile]]], prefix: str, node: Named, file: LoadedFile, found: list[Diagnostic]
+    declared: dict[Namespace, dict[str, tuple[Named, LoadedFile]]],
+    prefix: str,
+    node: Named,
+    file: LoadedFile,
+    found: list[Diagnostic],
 ) -> None:
     space, name, span = _key(node)
     full = prefix + name
@@ -99,7 +103,11 @@ def _declare(
         return
     first, first_file = declared[space][full]
     label = Label(first_file.source, _key(first)[2], "first declared here")
-    found.append(Diagnostic(codes.DUPLICATE_NAME, f"{space} `{full}` is declared twice", file.source, span, (label,), _advice(space)))
+    found.append(
+        Diagnostic(
+            codes.DUPLICATE_NAME, f"{space} `{full}` is declared twice", file.source, span, (label,), _advice(space)
+        )
+    )
 
 
 def _advice(space: Namespace) -> str:

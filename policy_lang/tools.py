@@ -144,7 +144,15 @@ def _listed(gathered: Gathered, found: list[Diagnostic]) -> Iterator[tuple[Key, 
             server = node.server.text
             if server in owner:
                 first = Label(*owner[server], "first catalogue here")
-                found.append(Diagnostic(codes.DUPLICATE_NAME, f"server `{server}` already has a catalogue", loaded.source, node.span, (first,)))
+                found.append(
+                    Diagnostic(
+                        codes.DUPLICATE_NAME,
+                        f"server `{server}` already has a catalogue",
+                        loaded.source,
+                        node.span,
+                        (first,),
+                    )
+                )
                 continue
             owner[server] = (loaded.source, node.span)
             for listing in listings:
@@ -161,7 +169,11 @@ def _declare(tools: dict[Key, ToolInfo], loaded: LoadedFile, node: ast.Tool, fou
     known = tools.get(key)
     if known is not None and known.statement is not None:
         first = Label(known.source, known.span, "first declared here")
-        found.append(Diagnostic(codes.DUPLICATE_NAME, f"tool `{show(key)}` is declared twice", loaded.source, node.span, (first,)))
+        found.append(
+            Diagnostic(
+                codes.DUPLICATE_NAME, f"tool `{show(key)}` is declared twice", loaded.source, node.span, (first,)
+            )
+        )
         return
     schema, trouble = declared_schema(node, loaded.source)
     found.extend(trouble)

@@ -70,7 +70,9 @@ class Kinds:
             match leaf:
                 case ast.Marked(label=label):
                     if grants:
-                        message = f"`marked {label.text}` would grant: labels are only ever added, so they only withhold"
+                        message = (
+                            f"`marked {label.text}` would grant: labels are only ever added, so they only withhold"
+                        )
                         help_text = f"grant without it, and withhold with it: `ask … when marked {label.text}`"
                         yield Diagnostic(codes.LABEL_GRANTS, message, file.source, leaf.span, help=help_text)
                 case ast.Has(operand=operand):
@@ -144,7 +146,9 @@ class Kinds:
         if operand.root == "session" and near is None:
             help_text = "declare it with a `context` statement"
         fix = Fix((Edit(file.source, operand.span, f"{operand.root}.{near}"),), safe=False) if near else None
-        return Diagnostic(codes.UNKNOWN_FIELD, f"unknown fact `{written}`", file.source, operand.span, (), help_text, fix)
+        return Diagnostic(
+            codes.UNKNOWN_FIELD, f"unknown fact `{written}`", file.source, operand.span, (), help_text, fix
+        )
 
     # --- what does not fit ---
 
@@ -161,24 +165,38 @@ class Kinds:
         kind = show_kind(examples[0][1]) if examples else "a list"
         message = f"`{test.op}` cannot read `{written}`: it is a `{kind}`"
         if fit == "typed":
-            return Diagnostic(codes.TEXT_TEST, message, file.source, test.span, help=_typed_advice(kind, written, test.op, grants))
-        return Diagnostic(codes.WRONG_KIND, message, file.source, test.span, help=_kind_advice(test, kind, written, examples))
+            return Diagnostic(
+                codes.TEXT_TEST, message, file.source, test.span, help=_typed_advice(kind, written, test.op, grants)
+            )
+        return Diagnostic(
+            codes.WRONG_KIND, message, file.source, test.span, help=_kind_advice(test, kind, written, examples)
+        )
 
-    def _unreviewed(self, examples: list[tuple[ToolInfo, Schema]], test: ast.Test, written: str, file: LoadedFile) -> Diagnostic:
+    def _unreviewed(
+        self, examples: list[tuple[ToolInfo, Schema]], test: ast.Test, written: str, file: LoadedFile
+    ) -> Diagnostic:
         wanted = TYPED[test.op]
         tool, name = examples[0][0], test.left.path[0]
         statement = f"tool {tool.shown}({name}: {wanted})"
         message = f"nobody has said that `{written}` of `{tool.shown}` is a {wanted}: it is an unreviewed string"
         at = _declaration_before(file, test.span)
-        fix = Fix((Edit(file.source, Span(at, at), statement + "\n"),), safe=False) if len(test.left.path) == 1 else None
+        fix = (
+            Fix((Edit(file.source, Span(at, at), statement + "\n"),), safe=False) if len(test.left.path) == 1 else None
+        )
         help_text = f"review the tool, then write `{statement}`"
         return Diagnostic(codes.UNREVIEWED, message, file.source, test.span, (), help_text, fix)
 
     def _list(self, test: ast.Test, written: str, file: LoadedFile) -> Diagnostic:
         if test.each is not None:
-            message, help_text = f"`{test.each}` needs a list, and `{written}` is none", f"write the test without `{test.each}`"
+            message, help_text = (
+                f"`{test.each}` needs a list, and `{written}` is none",
+                f"write the test without `{test.each}`",
+            )
         else:
-            message, help_text = f"`{written}` is a list, and `{test.op}` reads one value", f"write `some {written} …` or `every {written} …`"
+            message, help_text = (
+                f"`{written}` is a list, and `{test.op}` reads one value",
+                f"write `some {written} …` or `every {written} …`",
+            )
         return Diagnostic(codes.QUANTIFIER, message, file.source, test.span, help=help_text)
 
     def _unknown_argument(self, operand: ast.Operand, tools: ast.ToolSet, file: LoadedFile) -> Diagnostic:
@@ -190,7 +208,9 @@ class Kinds:
         help_text = f"did you mean `args.{near}`?" if near else _arguments_of(infos, known)
         edit = Edit(file.source, operand.span, ".".join(("args", near, *operand.path[1:]))) if near else None
         fix = Fix((edit,), safe=False) if edit else None
-        return Diagnostic(codes.UNKNOWN_ARGUMENT, f"{shown} no argument `{written}`", file.source, operand.span, (), help_text, fix)
+        return Diagnostic(
+            codes.UNKNOWN_ARGUMENT, f"{shown} no argument `{written}`", file.source, operand.span, (), help_text, fix
+        )
 
     def _partly(self, left: _Operand, test: ast.Test, rule: ast.Rule, file: LoadedFile) -> Iterator[Diagnostic]:
         """Tools of the rule on which the test can only be UNKNOWN."""
@@ -199,10 +219,20 @@ class Kinds:
             wrong = [*left.undeclared, *wrong]
         if wrong and left.fitting:
             written = file.source.text[test.left.span.start : test.left.span.end]
-            names = ", ".join(f"`{tool.shown}`" for tool in wrong[:MAX_NAMED]) + (f" and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else "")
-            effect = "grants nothing there" if rule.effect in ("allow", "auto_approve") else "holds there whatever is sent"
+            names = ", ".join(f"`{tool.shown}`" for tool in wrong[:MAX_NAMED]) + (
+                f" and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
+            )
+            effect = (
+                "grants nothing there" if rule.effect in ("allow", "auto_approve") else "holds there whatever is sent"
+            )
             message = f"`{written}` cannot be tested on {names}: the rule {effect}"
-            yield Diagnostic(codes.PARTLY_FITS, message, file.source, test.left.span, help="name only tools that have it, or give it a kind with `tool`")
+            yield Diagnostic(
+                codes.PARTLY_FITS,
+                message,
+                file.source,
+                test.left.span,
+                help="name only tools that have it, or give it a kind with `tool`",
+            )
 
     # --- the right side ---
 
@@ -217,9 +247,19 @@ class Kinds:
                 continue
             reasons = [self._literal(test, schema, item) for schema in left.fitting]
             if reasons and all(reasons):
-                code = codes.BAD_OPERAND if test.op not in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains") else codes.WRONG_KIND
+                code = (
+                    codes.BAD_OPERAND
+                    if test.op not in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains")
+                    else codes.WRONG_KIND
+                )
                 written = file.source.text[span.start : span.end]
-                yield Diagnostic(code, f"`{written}` cannot stand here: {reasons[0]}", file.source, span, help=_null_help(test, item, file))
+                yield Diagnostic(
+                    code,
+                    f"`{written}` cannot stand here: {reasons[0]}",
+                    file.source,
+                    span,
+                    help=_null_help(test, item, file),
+                )
 
     def _items(self, right: ast.Right, file: LoadedFile) -> Iterator[tuple[ast.Value, Span]]:
         match right:
@@ -239,13 +279,17 @@ class Kinds:
             self._literals[key] = literal_fits(test.op, schema, item)
         return self._literals[key]
 
-    def _operand_right(self, left: _Operand, test: ast.Test, right: ast.Operand, rule: ast.Rule, file: LoadedFile) -> Iterator[Diagnostic]:
+    def _operand_right(
+        self, left: _Operand, test: ast.Test, right: ast.Operand, rule: ast.Rule, file: LoadedFile
+    ) -> Iterator[Diagnostic]:
         if test.op not in ("==", "!=", "<", "<=", ">", ">=", "in", "not in") or right.root in ("paths", "urls"):
             message = f"`{test.op}` takes a value here, not another argument or fact"
             yield Diagnostic(codes.WRONG_KIND, message, file.source, right.span)
             return
         if right.root == "args":
-            found = [argument(self.bound.catalogue.tools[n].schema, right.path) for n in sorted(self.bound.ids(rule.tools))]
+            found = [
+                argument(self.bound.catalogue.tools[n].schema, right.path) for n in sorted(self.bound.ids(rule.tools))
+            ]
             schemas = [schema for schema in found if schema is not None]
             if not schemas:
                 yield self._unknown_argument(right, rule.tools, file)
@@ -257,7 +301,11 @@ class Kinds:
                 return
             schemas = [schema]
         if not any(_comparable(a, b, test.op) for a in left.fitting for b in schemas):
-            message = f"a `{show_kind(left.fitting[0])}` is never compared with a `{show_kind(schemas[0])}`" if left.fitting else "never compared"
+            message = (
+                f"a `{show_kind(left.fitting[0])}` is never compared with a `{show_kind(schemas[0])}`"
+                if left.fitting
+                else "never compared"
+            )
             yield Diagnostic(codes.WRONG_KIND, message, file.source, test.span)
 
     # --- arguments that limits and preconditions name ---
@@ -273,7 +321,9 @@ class Kinds:
                 continue
             if node.tools is None:
                 message = "a limit on an argument needs the tools that have it"
-                yield Diagnostic(codes.LIMIT_WITHOUT_TOOLS, message, file.source, operand.span, help="write `to TOOL` before `per`")
+                yield Diagnostic(
+                    codes.LIMIT_WITHOUT_TOOLS, message, file.source, operand.span, help="write `to TOOL` before `per`"
+                )
                 continue
             ids = self.bound.ids(node.tools)
             schemas = [argument(self.bound.catalogue.tools[number].schema, operand.path) for number in ids]
@@ -282,7 +332,9 @@ class Kinds:
                 yield self._unknown_argument(operand, node.tools, file)
             elif kinds and any(schema is not None and schema["kind"] not in kinds for schema in schemas):
                 written = file.source.text[operand.span.start : operand.span.end]
-                yield Diagnostic(codes.WRONG_KIND, f"`{written}` is no number on every tool of this limit", file.source, operand.span)
+                yield Diagnostic(
+                    codes.WRONG_KIND, f"`{written}` is no number on every tool of this limit", file.source, operand.span
+                )
 
 
 def check_kinds(bound: Bound) -> tuple[Diagnostic, ...]:
@@ -329,7 +381,9 @@ def _kind_advice(test: ast.Test, kind: str, written: str, examples: list[tuple[T
 def _arguments_of(infos: list[ToolInfo], known: list[str]) -> str | None:
     if not known:
         return "it takes no arguments" if len(infos) == 1 else "they take no arguments"
-    return "known are " + ", ".join(f"`{name}`" for name in known[:MAX_NAMED]) + (" …" if len(known) > MAX_NAMED else "")
+    return (
+        "known are " + ", ".join(f"`{name}`" for name in known[:MAX_NAMED]) + (" …" if len(known) > MAX_NAMED else "")
+    )
 
 
 def _null_help(test: ast.Test, item: ast.Literal_, file: LoadedFile) -> str | None:
@@ -343,4 +397,3 @@ def _declaration_before(file: LoadedFile, span: Span) -> int:
     """Where the declaration that holds a span begins."""
     starts = [node.span.start for node in file.file.declarations if node.span.start <= span.start]
     return max(starts, default=0)
-

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from policy_lang.cli.main import CommandError
-from policy_lang.cli.options import existing, format_option, layer_option, policy_argument
-from policy_lang.compile import compile_policy
+from policy_lang.cli.options import cache_option, compiling, existing, format_option, layer_option, policy_argument
 from policy_lang.fixes import replace_bytes
 from policy_lang.render import diagnostic_json, render
 from policy_lang.render.as_json import json_text
@@ -20,16 +19,17 @@ from policy_lang.render.colour import wants_colour
 @click.command("compile", epilog="Example: zcpolicy compile team.zcpolicy -o /etc/agents/team.zcpc")
 @policy_argument
 @layer_option
+@cache_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The file to write. [default: NAME.zcpc beside it]"
 )
 @format_option()
-def command(policy: Path, layers: tuple[Path, ...], output: Path | None, style: str) -> int:
+def command(policy: Path, layers: tuple[Path, ...], cache_folder: Path | None, output: Path | None, style: str) -> int:
     """Write a policy in its compiled form, which loads without parser and checker."""
     target = output or policy.with_suffix(".zcpc")
     if target.suffix == ".zcpolicy":
         raise CommandError(f"`{target}` is named like a policy, not like a compiled one (`.zcpc`)")
-    made = compile_policy(existing(policy), layers=layers)
+    made = compiling(layers, cache_folder)(existing(policy))
     if style != "json" and made.diagnostics:
         drawn = render(made.diagnostics, "plain" if style == "plain" else "human", colour=wants_colour(sys.stderr))
         print(drawn, end="", file=sys.stderr)

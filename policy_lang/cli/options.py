@@ -6,12 +6,15 @@ In: words of the command line. Out: click decorators, and the files that PATHs m
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from policy_lang.cache import Cache
 from policy_lang.cli.main import CommandError
+from policy_lang.compile import Compiled, compile_policy
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -31,6 +34,21 @@ def layer_option(command: Command) -> Command:
         type=click.Path(path_type=Path),
         help="A policy above this one; repeat it, highest first.",
     )(command)
+
+
+def cache_option(command: Command) -> Command:
+    """`--cache DIR`: where to keep what was found out about unchanged files."""
+    return click.option(
+        "--cache",
+        "cache_folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Keep what was found out about unchanged files here; guard it like the policies.",
+    )(command)
+
+
+def compiling(layers: tuple[Path, ...], cache_folder: Path | None) -> Callable[[Path], Compiled]:
+    """How a command compiles its policies."""
+    return partial(compile_policy, layers=layers, cache=Cache(cache_folder) if cache_folder is not None else None)
 
 
 def paths_argument(command: Command) -> Command:

@@ -120,3 +120,14 @@ def test_fix_of_a_file_that_cannot_be_written(cli: Cli, monkeypatch: pytest.Monk
     write("a.zcpolicy", UNUSED)
     ran = cli("check", "a.zcpolicy", "--fix")
     assert (ran.status, ran.err) == (2, "zcpolicy: `a.zcpolicy` cannot be fixed: Permission denied\n")
+
+
+def test_a_cache_says_the_same_and_keeps_entries(cli: Cli) -> None:
+    write("tools.zcpolicy", "zcpolicy 1\ntool read() risk read\n")
+    write("agents.zcpolicy", "zcpolicy 1\nagent a { allow read }\n")
+    write("root.zcpolicy", 'zcpolicy 1\nimport "tools.zcpolicy"\nimport "agents.zcpolicy"\n')
+    without = cli("check", "root.zcpolicy", "--format", "plain")
+    first = cli("check", "root.zcpolicy", "--format", "plain", "--cache", "kept")
+    again = cli("check", "root.zcpolicy", "--format", "plain", "--cache", "kept")
+    assert without.out == first.out == again.out != ""
+    assert len(list(Path("kept").iterdir())) > 1

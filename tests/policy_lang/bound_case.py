@@ -23,7 +23,9 @@ class Said(NamedTuple):
     help: str
 
 
-def bound_of(folder: Path, files: dict[str, str], layers: tuple[str, ...] = ("main.zcpolicy",)) -> tuple[Bound, tuple[Diagnostic, ...]]:
+def bound_of(
+    folder: Path, files: dict[str, str], layers: tuple[str, ...] = ("main.zcpolicy",)
+) -> tuple[Bound, tuple[Diagnostic, ...]]:
     """Write the files into a folder, then bind the layers, highest first."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")

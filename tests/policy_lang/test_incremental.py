@@ -36,14 +36,35 @@ AGENTS = {
     "four.zcpolicy": "agent four { allow any; deny shell when marked untrusted # zcpolicy: allow ZC4003 reason\n}",
 }
 
-ROOT = "zcpolicy 1\n" + "".join(f'import "{name}"\n' for name in ("shared.zcpolicy", *AGENTS)) + "ceiling { limit 50 calls per hour }\n"
+ROOT = (
+    "zcpolicy 1\n"
+    + "".join(f'import "{name}"\n' for name in ("shared.zcpolicy", *AGENTS))
+    + "ceiling { limit 50 calls per hour }\n"
+)
 
 EDITS = {
-    "one.zcpolicy": ("agent one { allow read; delegate to two, four }", "agent one { allow shell }", "agent one { allow wrte }", "agent one { allow"),
-    "two.zcpolicy": ("agent two { allow read }", "agent two {}", "agent two { connect repo; allow git/*; autonomy readonly }"),
+    "one.zcpolicy": (
+        "agent one { allow read; delegate to two, four }",
+        "agent one { allow shell }",
+        "agent one { allow wrte }",
+        "agent one { allow",
+    ),
+    "two.zcpolicy": (
+        "agent two { allow read }",
+        "agent two {}",
+        "agent two { connect repo; allow git/*; autonomy readonly }",
+    ),
     "three.zcpolicy": ("agent three narrows one { only none }", "agent three narrows one { deny read; deny read }"),
-    "four.zcpolicy": ("agent four { allow read; ask read }", "agent other { allow read }", "agent four { allow @writers }"),
-    "shared.zcpolicy": (SHARED.replace("ask write", "deny write"), SHARED.replace("tool shell", "tool bash"), "\n" + SHARED),
+    "four.zcpolicy": (
+        "agent four { allow read; ask read }",
+        "agent other { allow read }",
+        "agent four { allow @writers }",
+    ),
+    "shared.zcpolicy": (
+        SHARED.replace("ask write", "deny write"),
+        SHARED.replace("tool shell", "tool bash"),
+        "\n" + SHARED,
+    ),
 }
 
 
@@ -64,7 +85,15 @@ def folder(tmp_path: Path) -> Path:
 def everything(compiled: Compiled) -> tuple[bytes | None, list[tuple[object, ...]]]:
     """The whole program with its origins, and every finding in full, its witness aside (how many are sought is bounded)."""
     said = [
-        (d.code, d.message, d.source.name, d.span, d.help, d.fix, tuple((label.source.name, label.span, label.text) for label in d.labels))
+        (
+            d.code,
+            d.message,
+            d.source.name,
+            d.span,
+            d.help,
+            d.fix,
+            tuple((label.source.name, label.span, label.text) for label in d.labels),
+        )
         for d in compiled.diagnostics
     ]
     return (compiled.program.dump() if compiled.program is not None else None), said
@@ -111,7 +140,11 @@ def test_a_damaged_entry_is_no_entry(damage: str, folder: Path, tmp_path_factory
     compile_policy(folder / "root.zcpolicy", cache=Cache(entries))
     for entry in entries.iterdir():
         data = entry.read_bytes()
-        changed = {"cut": data[: len(data) // 2], "flipped": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], "emptied": b""}
+        changed = {
+            "cut": data[: len(data) // 2],
+            "flipped": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+            "emptied": b"",
+        }
         entry.write_bytes(changed.get(damage, b"no entry of ours"))
     again = compile_policy(folder / "root.zcpolicy", cache=Cache(entries))
     assert everything(again) == everything(compile_policy(folder / "root.zcpolicy"))

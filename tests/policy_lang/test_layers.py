@@ -18,8 +18,16 @@ agent coder { allow @readers, shell }
 FORBIDDEN: dict[str, tuple[str, str, str]] = {
     "a granting agent": ("agent mine { allow read }", "ZC2114", "agent `mine` grants in a lower layer"),
     "an agent that exists above": ("agent coder { deny shell }", "ZC2105", "agent `coder` is declared twice"),
-    "a lower class": ("risk low = shell", "ZC2115", "a layer below would lower the class of tools from `high` to `low`"),
-    "trusting hints": ("server github { trust hints }", "ZC2115", "a layer below would trust the hints of server `github`"),
+    "a lower class": (
+        "risk low = shell",
+        "ZC2115",
+        "a layer below would lower the class of tools from `high` to `low`",
+    ),
+    "trusting hints": (
+        "server github { trust hints }",
+        "ZC2115",
+        "a layer below would trust the hints of server `github`",
+    ),
     "a tool that exists above": ("tool read() risk read", "ZC2105", "tool `read` is declared twice"),
 }
 

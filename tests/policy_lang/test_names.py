@@ -196,7 +196,9 @@ def test_an_import_puts_its_prefix_before_names_and_not_before_tools(tmp_path: P
 def test_an_import_without_a_prefix_shares_its_names(tmp_path: Path) -> None:
     base = "zcpolicy 1\ntool read() risk read\ngroup readers = read"
     main = 'zcpolicy 1\nimport "base.zcpolicy"\nagent a { allow @readers }\ngroup readers = read'
-    assert [one.message for one in said(tmp_path, {"base.zcpolicy": base, "main.zcpolicy": main})] == ["group `readers` is declared twice"]
+    assert [one.message for one in said(tmp_path, {"base.zcpolicy": base, "main.zcpolicy": main})] == [
+        "group `readers` is declared twice"
+    ]
 
 
 def test_a_file_that_two_imports_share_is_read_once(tmp_path: Path) -> None:

@@ -117,19 +117,19 @@ WRONG: dict[str, tuple[str, Said]] = {
     ),
     "a prefix that is no path": (
         'agent a { deny file when args.path under "w" }',
-        Said("ZC2208", '"w"', "`\"w\"` cannot stand here: ", ""),
+        Said("ZC2208", '"w"', '`"w"` cannot stand here: ', ""),
     ),
     "a glob that starts nowhere": (
         'agent a { deny file when args.path glob "*.pem" }',
-        Said("ZC2208", '"*.pem"', "`\"*.pem\"` cannot stand here: ", ""),
+        Said("ZC2208", '"*.pem"', '`"*.pem"` cannot stand here: ', ""),
     ),
     "a back-reference": (
         'agent a { deny say when args.text matches r"(a)\\1" }',
-        Said("ZC2208", 'r"(a)\\1"', "`r\"(a)\\1\"` cannot stand here: ", ""),
+        Said("ZC2208", 'r"(a)\\1"', '`r"(a)\\1"` cannot stand here: ', ""),
     ),
     "a network that is none": (
         'agent a { deny fetch when args.url.host in_net "10.0.0.0/99" }',
-        Said("ZC2208", '"10.0.0.0/99"', "`\"10.0.0.0/99\"` cannot stand here: ", ""),
+        Said("ZC2208", '"10.0.0.0/99"', '`"10.0.0.0/99"` cannot stand here: ', ""),
     ),
     "two arguments of different kinds": (
         "agent a { deny pay when args.amount == args.nothing }",
@@ -212,7 +212,10 @@ REFINED = {
     "a kind of text": ("tool s/t(p: path)", None),
     "a whole number": ("tool s/t(p: string, n: integer)", None),
     "what had no kind": ("tool s/t(any: list<path>)", None),
-    "a required parameter made optional": ("tool s/t(p?: path)", "`p` of `s/t` is required by the catalogue; the statement would make it optional"),
+    "a required parameter made optional": (
+        "tool s/t(p?: path)",
+        "`p` of `s/t` is required by the catalogue; the statement would make it optional",
+    ),
     "another kind": ("tool s/t(p: integer)", "`p` of `s/t` is `string` in the catalogue, `integer` here"),
     "a wider kind": ("tool s/t(p: any)", "`p` of `s/t` is `string` in the catalogue, `any` here"),
     "a parameter that is not listed": ("tool s/t(q: path)", "`s/t` has no parameter `q`"),
