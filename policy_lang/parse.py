@@ -12,10 +12,11 @@ from typing import Final
 from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, in_order
 from policy_lang.source import Source, Span
+from policy_lang.syntax.causes import by_cause
 from policy_lang.syntax.declarations import Declarations
 from policy_lang.syntax.driver import Driver, Failure
-from policy_lang.syntax.failures import WORD, explain, follows, is_near, is_outermost
-from policy_lang.syntax.layout import Layout, layout
+from policy_lang.syntax.failures import WORD, is_near
+from policy_lang.syntax.layout import layout
 from policy_lang.syntax.tokens import MAX_FINDINGS
 
 EDITION: Final = 1
@@ -35,35 +36,10 @@ def parse(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
     diagnostics += [Diagnostic(codes.BAD_ESCAPE, half, source, span) for span in make.surrogates[:MAX_FINDINGS]]
     no_edition = [] if found.given_up else _edition(source, declarations, driver.failures)
     if found.diagnostics or driver.failures:
-        diagnostics = _by_cause(source, found, diagnostics, driver.failures)
+        diagnostics = by_cause(source, found, diagnostics, driver.failures)
         first = driver.failures[0].at if driver.failures and no_edition else None
         diagnostics = [one for one in diagnostics if one.span.start != first or one.fix or one.code not in _VAGUE]
     return ast.File(source, declarations, found.comments), in_order([*diagnostics, *no_edition])
-
-
-def _by_cause(
-    source: Source, found: Layout, diagnostics: list[Diagnostic], failures: list[Failure]
-) -> list[Diagnostic]:
-    """One finding per cause: a statement has one, and a block that is not closed is told where the next one begins."""
-    explained = [(failure, explain(source, found, failure)) for failure in failures]
-    explained = [
-        pair
-        for before, pair in zip([None, *failures], explained, strict=False)
-        if not (before and follows(source, before, *pair))
-    ]
-    hidden: set[int] = set()
-    kept: list[Diagnostic] = []
-    for failure, diagnostic in explained:
-        if found.unclosed is not None and diagnostic.code is codes.MISPLACED_STATEMENT and is_outermost(diagnostic):
-            hidden.add(found.unclosed)
-            kept.append(diagnostic)
-            break
-        if not any(failure.statement.start <= place <= failure.statement.end for place in found.troubled):
-            kept.append(diagnostic)
-    for number, one in enumerate(diagnostics):
-        if number not in hidden and not any(one.span.start < failure.at < one.span.end for failure in failures):
-            kept.append(one)
-    return kept
 
 
 @contextmanager

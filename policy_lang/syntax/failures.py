@@ -67,27 +67,6 @@ def is_near(word: str, wanted: str) -> bool:
     return bool(get_close_matches(word[:MAX_QUOTED], [wanted], n=1, cutoff=0.7))
 
 
-def follows(source: Source, before: Failure, failure: Failure, diagnostic: Diagnostic) -> bool:
-    """Whether a failure is but the rest of a statement that the one before cut off at a line's end."""
-    cut = source.text[before.statement.end : before.statement.end + 1] in {"\n", "\r", "#"}
-    between = source.text[before.at : failure.at]
-    vague = diagnostic.code in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} and diagnostic.fix is None
-    return (
-        cut
-        and vague
-        and before.at == before.statement.end
-        and not between.strip()
-        and failure.statement.start == failure.at
-    )
-
-
-def is_outermost(diagnostic: Diagnostic) -> bool:
-    """Whether what is misplaced is a declaration: then the block above it was not closed."""
-    word = diagnostic.source.text[diagnostic.span.start : diagnostic.span.end]
-    machine = automaton()
-    return word in machine.beginnings("declarations") - machine.beginnings("statements")
-
-
 def nearest(word: str, wanted: list[str]) -> str | None:
     """The word that was likely meant."""
     found = get_close_matches(word[:MAX_QUOTED], wanted, n=1, cutoff=0.7)

@@ -61,13 +61,18 @@ _TAIL: Final = 400
 
 @dataclass(slots=True)
 class Layout:
-    """`flat` has the places of the text, then the closers that it lacks and one newline. `troubled`: where errors are."""
+    """`flat` has the places of the text, then the closers that it lacks and one newline.
+
+    `troubled`: where errors are. `unclosed`: which finding is about the end of the text. `unclosed_regions`: where
+    newlines were free because a bracket was never closed. `given_up`: nothing of the text was read.
+    """
 
     flat: str
     comments: tuple[Comment, ...]
     diagnostics: list[Diagnostic]
     troubled: list[int]
     unclosed: int | None
+    unclosed_regions: list[Span] = field(default_factory=list[Span])
     given_up: bool = False
 
 
@@ -82,7 +87,7 @@ def layout(source: Source) -> Layout:
     text = source.text
     if len(text) > MAX_TEXT:
         message = f"the file has {len(text)} characters, at most {MAX_TEXT} are read"
-        return Layout("\n", (), [Diagnostic(codes.TOO_LARGE, message, source, Span(0, 0))], [0], None, True)
+        return Layout("\n", (), [Diagnostic(codes.TOO_LARGE, message, source, Span(0, 0))], [0], None, given_up=True)
     reader = _Reader(source, text)
     reader.diagnostics.extend(odd_characters(source))
     if reader.diagnostics:
@@ -93,8 +98,9 @@ def layout(source: Source) -> Layout:
     reader.troubled.extend(found.span.start for found in reader.diagnostics)
     flat = "".join(reader.pieces)
     return Layout(
-        flat, tuple(reader.comments), reader.diagnostics, sorted(reader.troubled), reader.unclosed, reader.given_up
-    )
+        flat, tuple(reader.comments), reader.diagnostics, sorted(reader.troubled), reader.unclosed, reader.regions,
+        reader.given_up,
+    )  # fmt: skip
 
 
 class _Open(NamedTuple):
@@ -113,6 +119,7 @@ class _Reader:
     comments: list[Comment] = field(default_factory=list[Comment])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     troubled: list[int] = field(default_factory=list[int])
+    regions: list[Span] = field(default_factory=list[Span])
     open: list[_Open] = field(default_factory=list[_Open])
     unclosed: int | None = None
     unfinished: int | None = None
@@ -222,7 +229,7 @@ class _Reader:
                 place = -1
                 break
             place -= 1
-        if place < 0:
+        if place < 0 or (closer == "}" and self.is_slip(at)):
             fix = Fix((Edit(self.source, Span(at, at + 1), ""),), safe=False)
             self.report(codes.STRAY_BRACKET, f"`{closer}` has no `{pair}`", Span(at, at + 1), "remove it", fix)
             return " "
@@ -231,6 +238,13 @@ class _Reader:
             self.never_closed(between, at)
         del self.open[place:]
         return closer
+
+    def is_slip(self, at: int) -> bool:
+        """Whether a `}` stands inside brackets that are opened and closed on its line: it closes no block."""
+        kind, start, _ = self.open[-1]
+        end = self.text.find("\n", at)
+        end = len(self.text) if end < 0 else end
+        return kind in "([" and "\n" not in self.text[start:at] and _PARTNER[kind] in self.text[at:end]
 
     def never_closed(self, opened: list[_Open], at: int) -> None:
         """Report the first of them, which likely is the cause, and take all out of the flat text."""
@@ -245,14 +259,16 @@ class _Reader:
         )
         self.diagnostics.append(found)
         self.troubled.append(at)
+        self.regions.append(Span(start, at))
 
     def close_all(self) -> None:
         length = len(self.text)
         place = next((n for n, one in enumerate(self.open) if one.kind != "{"), len(self.open))
+        if self.open:
+            self.unclosed = len(self.diagnostics)
         if self.open[place:]:
             self.never_closed(self.open[place:], length)
         elif self.open:
-            self.unclosed = len(self.diagnostics)
             self.cut_off(self.open[-1].start)
         if self.open:
             self.troubled.append(length)
@@ -274,7 +290,9 @@ class _Reader:
         text = self.text
         line = text.rfind("\n", 0, start) + 1
         while self.open and self.open[-1].kind != "{" and self.open[-1].start >= line:
-            self.pieces[self.open.pop().piece] = " "
+            opened = self.open.pop()
+            self.pieces[opened.piece] = " "
+            self.troubled.append(opened.start)
         self.troubled.append(start)
         # The end of a string that was meant to span two lines looks like another that does not end.
         goes_on = line > 0 and line - 1 == self.unfinished

@@ -150,3 +150,11 @@ def test_spans_cover_what_was_written() -> None:
     assert text[slice(*rule.tools.span)] == "x, y"
     assert text[slice(*rule.when.span)] == "args.a == [1,\n 2]"
     assert [text[slice(*one.span)] for one in file.comments] == ["# c"]
+
+
+@pytest.mark.parametrize("path", sorted((CASES / "accept").glob("*.zcpolicy")), ids=lambda path: path.stem)
+def test_a_file_cut_off_anywhere_is_one_error_at_most(path: Path) -> None:
+    text = path.read_text("utf-8")
+    for end in range(0, len(text), 11):
+        found = parse(Source("t", text[:end]))[1]
+        assert len(found) <= 1, (text[:end][-60:], [finding(one) for one in found])
