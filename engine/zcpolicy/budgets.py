@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from typing import Any, Final
 
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import Session, ToolName
     from zcpolicy.ledgers.memory import Charge, Spent
     from zcpolicy.plan import Plan
-    from zcpolicy.resolver import ResolvedAgentExecution
     from zcpolicy.shapes import Limit
     from zcpolicy.stack import BodyRef, Level, Stack
 

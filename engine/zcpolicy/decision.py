@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from zcpolicy.combine import Said, Verdict
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import ToolName
-    from zcpolicy.resolver import ResolvedAgentExecution
     from zcpolicy.shapes import Answer
     from zcpolicy.stack import RuleRef
 

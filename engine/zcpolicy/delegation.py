@@ -5,12 +5,13 @@ In: an execution's levels and a wanted child. Out: the child's levels, or the re
 
 from __future__ import annotations
 
-from zcpolicy.program import head_of
-from zcpolicy.stack import BodyRef, Level, Stack, level_of
+from zcpolicy.stack import Level, Stack, level_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from zcpolicy.stack import BodyRef
 
 
 def may_delegate(level: Level, child: str) -> dict[str, Any] | None:
@@ -61,13 +62,3 @@ def stack_below(
     kept: dict[int, BodyRef] = {id(body): body for body in inherited}
     own = level_of(program, child, depth, skills, (*added, *kept.values()))
     return None if own is None else Stack(program, (own,), (own, *above.counted))
-
-
-def with_skill(stack: Stack, skill: str) -> Stack:
-    """The stack with one more active skill in its own level."""
-    own = stack.own
-    if skill in own.skills:
-        return stack
-    body = BodyRef(stack.program, head_of(stack.program)["skills"][skill])
-    level = Level(own.agent, (*own.bodies, body), own.chain, own.depth, (*own.skills, skill))
-    return Stack(stack.program, (level, *stack.levels[1:]), (level, *stack.counted[1:]))

@@ -102,7 +102,9 @@ class _Shape:
         lines += [f"   {line}" for line in self._judged(keys)]
         if self.needs_call:
             lines.append("   call = Call(judged, session, labels, tool)")
-        lines.append(f"   bits = {' | '.join([f'({ALWAYS | INTERACTIVE} if session.interactive else {ALWAYS})', *bits])}")
+        lines.append(
+            f"   bits = {' | '.join([f'({ALWAYS | INTERACTIVE} if session.interactive else {ALWAYS})', *bits])}"
+        )
         if self.plan.requires or self.plan.protects:
             lines.append("   bits |= facts_bits(call, run)")
         lines.append("   verdict = recall(bits) or verdict_of(bits)")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import Entry
-    from zcpolicy.resolver import ResolvedAgentExecution
     from zcpolicy.shapes import Require
     from zcpolicy.stack import Stack
 

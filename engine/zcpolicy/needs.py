@@ -6,6 +6,7 @@ In: an execution's bodies and its session. Out: nothing, or a ResolveError that 
 from __future__ import annotations
 
 from zcpolicy.exact import is_object
+from zcpolicy.refusals import ResolveError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 def refuse_unmet(stack: Stack, session: Session) -> None:
     """Raises ResolveError for the first rule whose condition reads a fact of `session.never`."""
-    from zcpolicy.resolver import ResolveError
     from zcpolicy.stack import RuleRef
 
     for body in stack.bodies():

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from zcpolicy.decision import Decision
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.plan import Plan
-    from zcpolicy.resolver import ResolvedAgentExecution
 
 
 def record(decision: Decision, ok: bool) -> None:

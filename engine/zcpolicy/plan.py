@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from zcpolicy.budgets import Counting
     from zcpolicy.condition import Node
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import Drift, Session, ToolName
-    from zcpolicy.resolver import ResolvedAgentExecution
     from zcpolicy.shapes import Answer, Rule, Tool
     from zcpolicy.stack import BodyRef, Stack
 

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
-from zcpolicy.delegation import is_independent, refusal, stack_below, with_skill
+from zcpolicy.delegation import is_independent, refusal, stack_below
+from zcpolicy.execution import ResolvedAgentExecution, execution
 from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.mentions import sources
 from zcpolicy.names import is_canonical, skeleton
 from zcpolicy.narrowing import body_of
 from zcpolicy.plan import Plan
 from zcpolicy.program import head_of
+from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, put
+from zcpolicy.skills import known_skills, may_load
 from zcpolicy.stack import Level, Stack, level_of
+
+__all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", "UnknownAgent"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Final, Never, Self, TypeGuard
+    from typing import Any, Final, Self, TypeGuard
 
     from zcpolicy.facts import ToolName
     from zcpolicy.ledgers.memory import MemoryLedger
@@ -30,18 +35,6 @@ if TYPE_CHECKING:
 
 MAX_UNKNOWN_NAMES: Final = 4_096
 """Names of tools that do not exist which are remembered, so that asking again is cheap."""
-
-
-class ResolveError(Exception):
-    """An execution that cannot be. The message says why, lower case, no full stop."""
-
-
-class UnknownAgent(ResolveError):
-    """The program has no agent of this name."""
-
-
-class PermitError(ResolveError):
-    """A call that may not run: it was denied, or nobody said yes, or it is not of this execution."""
 
 
 class Resolver(Sealed):
@@ -127,7 +120,7 @@ class Resolver(Sealed):
         (not delegable, a skill that is not the agent's, a fact that is needed and never supplied), CompiledError.
         """
         wanted = tuple(dict.fromkeys(skills))
-        _known_skills(self.program, wanted)
+        known_skills(self.program, wanted)
         facts = _facts_of(session, parent)
         active = tuple(dict.fromkeys((*sorted(facts.skills), *wanted)))
         if parent is None:
@@ -135,13 +128,13 @@ class Resolver(Sealed):
         else:
             stack = self._below(agent, parent, narrowing, active, independent)
         for skill in wanted:
-            _may_load(stack, skill)
+            may_load(stack, skill)
         facts.skills |= frozenset(wanted)
         if facts.never:
             from zcpolicy.needs import refuse_unmet
 
             refuse_unmet(stack, facts)
-        return _execution(self, stack, facts, parent)
+        return execution(self, stack, facts, parent)
 
     def decide(self, agent: str, tool: ToolName, arguments: object, *, session: Session | None = None) -> Decision:
         """One decision without holding an execution; an unknown agent is a deny."""
@@ -152,8 +145,8 @@ class Resolver(Sealed):
             verdict = Verdict("deny", "unknown-agent")
             verdict.tool = tool
             nobody = Stack(self.program, (Level(str(agent)[:60], (), (), 0, ()),), ())
-            return Decision(verdict, {}, _execution(self, nobody, facts, None), facts.labels)
-        return _execution(self, stack, facts, None).decide(tool, arguments)
+            return Decision(verdict, {}, execution(self, nobody, facts, None), facts.labels)
+        return execution(self, stack, facts, None).decide(tool, arguments)
 
     # --- for the engine ------------------------------------------------------------------------------------------
 
@@ -273,133 +266,3 @@ def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:
 def _is_name(tool: Any) -> TypeGuard[ToolName]:
     parts = tool
     return type(tool) is str or (type(tool) is tuple and [*map(type, parts)] == [str, str])
-
-
-def _known_skills(program: Program, skills: tuple[str, ...]) -> None:
-    for skill in skills:
-        if skill not in head_of(program)["skills"]:
-            raise ResolveError(f"there is no skill `{str(skill)[:60]}`")
-
-
-def _may_load(stack: Stack, skill: str) -> None:
-    """Every body that speaks of skills has to name it; a granting body that does not speak allows none."""
-    for body in stack.bodies():
-        allowed = body.data.get("skills", [] if body.grants else None)
-        if allowed is not None and skill not in allowed:
-            raise ResolveError(f"{body.kind} `{body.name}` may not load skill `{skill}`")
-
-
-class ResolvedAgentExecution(Sealed):
-    """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
-
-    __slots__ = ("_plans", "parent", "resolver", "session", "stack")
-    _maker = "`Resolver.resolve`"
-
-    if TYPE_CHECKING:
-
-        def __init__(self, sealed: Never, /) -> None:
-            self.resolver: Final[Resolver] = sealed
-            self.session: Final[Session] = sealed
-            self.stack: Final[Stack] = sealed
-            self.parent: Final[ResolvedAgentExecution | None] = sealed
-            self._plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]] = sealed
-
-    @property
-    def agent(self) -> str:
-        """The acting agent's name."""
-        return self.stack.own.agent
-
-    @property
-    def depth(self) -> int:
-        """How many executions stand above this one."""
-        return self.stack.own.depth
-
-    def above(self) -> list[ResolvedAgentExecution]:
-        """The executions above this one, nearest first."""
-        found: list[ResolvedAgentExecution] = []
-        one = self.parent
-        while one is not None:
-            found.append(one)
-            one = one.parent
-        return found
-
-    def decide(self, tool: ToolName, arguments: object) -> Decision:
-        """The decision for one call. `arguments`: a dictionary of JSON values, or JSON text. Never raises."""
-        try:
-            decide = self._plans[tool]
-        except (KeyError, TypeError):
-            return self._first(tool, arguments)
-        return decide(arguments, self)
-
-    def _first(self, tool: Any, arguments: object) -> Decision:
-        plan = self.resolver.plan(self.stack, tool, self.session)
-        if isinstance(plan, Verdict):
-            return Decision(plan, {}, self, self.session.labels)
-        self.stack.plans[plan.name] = plan
-        self._plans[plan.name] = plan.decide
-        return plan.decide(arguments, self)
-
-    def tools(self) -> tuple[ToolName, ...]:
-        """The tools that may be shown: none that could be called is left out."""
-        return tuple(name for name in self.resolver.program.tools if self._may_show(name))
-
-    def _may_show(self, name: ToolName) -> bool:
-        plan = self.plan_of(name)
-        return plan is not None and plan.callable_at_all(self.session)
-
-    def plan_of(self, name: ToolName) -> Plan | None:
-        """The plan of a tool of the catalogue. For the engine."""
-        plan = self.stack.plans.get(name)
-        if plan is None:
-            found = self.resolver.plan(self.stack, name, self.session)
-            plan = None if isinstance(found, Verdict) else found
-        return plan
-
-    def permit(self, decision: Decision, *, approved: bool = False, ok: bool = True) -> Decision:
-        """Records a call that runs now: its labels, what it spends, and in the history that it ran.
-
-        Decides again first, so that nothing else is permitted than would be. `approved`: somebody said yes to an
-        `ask`. `ok`: whether the tool reported success. Returns that decision. Raises PermitError.
-        """
-        if decision.run is not self:
-            raise PermitError("the decision is of another execution")
-        from zcpolicy.permits import record
-
-        with self.resolver.ledger.exclusive:
-            again = self.decide(decision.tool, decision.arguments)
-            if again.effect == "deny" or (again.effect == "ask" and not approved):
-                raise PermitError(f"the call is not permitted: {again.reason}")
-            record(again, ok)
-        return again
-
-    def load_skill(self, skill: str) -> None:
-        """Puts a skill's restrictions on this execution and on its session, for good. Raises ResolveError."""
-        _known_skills(self.resolver.program, (skill,))
-        _may_load(self.stack, skill)
-        self.session.skills |= {skill}
-        put(self, "stack", with_skill(self.stack, skill))
-        put(self, "_plans", self.stack.decides)
-
-    def finish(self) -> None:
-        """The answer goes to the execution above, and this session's labels with it."""
-        if self.parent is not None:
-            self.parent.session.mark(self.session.labels)
-
-    def explain(self, decision: Decision) -> list[dict[str, Any]]:
-        """The whole trace of a decision of this execution."""
-        return decision.trace()
-
-    def __repr__(self) -> str:
-        return f"<ResolvedAgentExecution {self.agent}, depth {self.depth}>"
-
-
-def _execution(
-    resolver: Resolver, stack: Stack, session: Session, parent: ResolvedAgentExecution | None
-) -> ResolvedAgentExecution:
-    run: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
-    put(run, "resolver", resolver)
-    put(run, "session", session)
-    put(run, "stack", stack)
-    put(run, "parent", parent)
-    put(run, "_plans", stack.decides)
-    return run

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from zcpolicy.decision import Decision
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.plan import Plan
     from zcpolicy.program import Program
-    from zcpolicy.resolver import ResolvedAgentExecution
     from zcpolicy.shapes import Agent, Body, Place
 
 MAX_NARROWING_CHAIN: Final = 1_000

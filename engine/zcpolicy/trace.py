@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from zcpolicy.combine import Said, Verdict
     from zcpolicy.condition import Node
+    from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.plan import Plan
-    from zcpolicy.resolver import ResolvedAgentExecution
 
 MAX_VALUE_CHARACTERS: Final = 1_000
 """Characters of one value that a trace shows."""
