@@ -19,6 +19,7 @@ from policy_lang.tools import ToolInfo
 from zcpolicy.shapes import Schema
 
 MAX_NAMED = 3
+"""The most tools that a message lists."""
 
 
 @dataclass(slots=True)
