@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from zcpolicy.stack import Stack
 
 
+MAX_PLANS: Final = 4_096
+"""Tools of one agent whose plans are remembered."""
+
+
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 
@@ -65,12 +69,27 @@ class ResolvedAgentExecution(Sealed):
         return decide(arguments, self)
 
     def _first(self, tool: Any, arguments: object) -> Decision:
-        plan = self.resolver.plan(self.stack, tool, self.session)
+        plan = self._plan(tool)
         if isinstance(plan, Verdict):
             return Decision(plan, {}, self, self.session.labels)
-        self.stack.plans[plan.name] = plan
+        if len(self._plans) >= MAX_PLANS:
+            self._plans.clear()
         self._plans[plan.name] = plan.decide
         return plan.decide(arguments, self)
+
+    def _plan(self, tool: Any) -> Plan | Verdict:
+        plans = self.stack.plans
+        try:
+            found: Plan | Verdict | None = plans.get(tool)
+        except TypeError:  # what cannot be a key is no tool
+            found = None
+        if found is None:
+            found = self.resolver.plan(self.stack, tool, self.session)
+            if not isinstance(found, Verdict):
+                if len(plans) >= MAX_PLANS:
+                    plans.clear()
+                plans[found.name] = found
+        return found
 
     def tools(self) -> tuple[ToolName, ...]:
         """The tools that may be shown: none that could be called is left out."""
@@ -82,11 +101,8 @@ class ResolvedAgentExecution(Sealed):
 
     def plan_of(self, name: ToolName) -> Plan | None:
         """The plan of a tool of the catalogue. For the engine."""
-        plan = self.stack.plans.get(name)
-        if plan is None:
-            found = self.resolver.plan(self.stack, name, self.session)
-            plan = None if isinstance(found, Verdict) else found
-        return plan
+        plan = self._plan(name)
+        return None if isinstance(plan, Verdict) else plan
 
     def permit(self, decision: Decision, *, approved: bool = False, ok: bool = True) -> Decision:
         """Records a call that runs now: its labels, what it spends, and in the history that it ran.

@@ -62,8 +62,21 @@ class Plan:
     """What a stack can say of one tool, and `decide(arguments, run)`."""
 
     __slots__ = (
-        "_free", "_sites", "_verdicts", "bodies", "charged", "decide", "limits", "marks", "name", "protects", "questions", "requires",
-        "stack", "tool", "tool_id",
+        "_decide",
+        "_free",
+        "_sites",
+        "_verdicts",
+        "bodies",
+        "charged",
+        "limits",
+        "marks",
+        "name",
+        "protects",
+        "questions",
+        "requires",
+        "stack",
+        "tool",
+        "tool_id",
     )  # fmt: skip
 
     def __init__(
@@ -91,7 +104,7 @@ class Plan:
         self.bodies = [self._body(body, drift) for body in stack.bodies()]
         self._limit()
         self.protects = protects and tool["class"] != "read"
-        self.decide: Decide = generate(self, self._verdicts)
+        self._decide: Decide | None = None
 
     # --- building ------------------------------------------------------------------------------------------------
 
@@ -183,6 +196,13 @@ class Plan:
     def site(self, effect: str) -> Site:
         """Where the conditions of such rules stand."""
         return self._sites[effect in GRANTING]
+
+    @property
+    def decide(self) -> Decide:
+        """The function that decides a call, made when a call first comes."""
+        if self._decide is None:
+            self._decide = generate(self, self._verdicts)
+        return self._decide
 
     # --- deciding ------------------------------------------------------------------------------------------------
 

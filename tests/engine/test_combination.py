@@ -253,6 +253,10 @@ SHOWN: dict[str, tuple[list[Any], dict[str, Any], Session, bool]] = {
     "denied under a label that is not there": ([ALLOW, rule("deny", "0", {"marked": "l"})], {}, Session(), True),
     "denied for its name": ([ALLOW, rule("deny", "0", leaf("tool.name", "like", "m*"))], {}, Session(), False),
     "denied for an argument that it does not have": ([ALLOW, rule("deny", "0", leaf("args.zz", "==", "a"))], {}, Session(), True),
+    "denied if it names the agent": (
+        [ALLOW, rule("deny", "0", {**leaf("agent.name", "=="), "right": {"operand": ["args", "to"]}})], {}, Session(), True,
+    ),
+    "allowed for an argument that it does not have": ([rule("allow", "0", leaf("args.zz", "==", "a"))], {}, Session(), False),
     "asked, nobody is there": ([ALLOW, rule("ask", "0")], {}, Session(), False),
     "asked": ([ALLOW, rule("ask", "0")], {}, Session(interactive=True), True),
     "asked for some arguments": ([ALLOW, rule("ask", "0", TO_X)], {}, Session(), True),
