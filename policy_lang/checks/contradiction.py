@@ -136,6 +136,7 @@ class _Judge:
     def _clash(self, way: list[Lit]) -> Clash | None:
         seen: dict[object, Lit] = {}
         by_operand: dict[tuple[str, ...], list[Lit]] = {}
+        elements: dict[tuple[str, ...], list[Lit]] = {}
         for lit in way:
             if len(way) > 1:
                 earlier = seen.setdefault(leaf_key(self.bound, self.file, lit.leaf), lit)
@@ -144,11 +145,39 @@ class _Judge:
             operand = single(lit.leaf)
             if operand is not None:
                 by_operand.setdefault((operand.root, *operand.path), []).append(lit)
+            elif isinstance(lit.leaf, ast.Test):
+                elements.setdefault((lit.leaf.left.root, *lit.leaf.left.path), []).append(lit)
         for lits in by_operand.values():
             clash = self._on_one_operand(lits[:MAX_COMPARED])
             if clash is not None:
                 return clash
+        return next((clash for lits in elements.values() if (clash := self._on_elements(lits[:MAX_COMPARED])) is not None), None)
+
+    def _on_elements(self, lits: list[Lit]) -> Clash | None:
+        """Of a list some element must satisfy a test, and so must every: the same one both."""
+        if len(lits) < 2:
+            return None
+        made = [(lit, *found) for lit in lits if (found := self._of_elements(lit)) is not None]
+        for number, (second, its_each, b) in enumerate(made):
+            for first, each, a in made[:number]:
+                if "some" in (its_each, each) and its_each != each:
+                    operand = second.leaf.left if isinstance(second.leaf, ast.Test) else None
+                    if operand is not None and not together([a, b], self._range(operand, each=True)):
+                        return Clash(second, first)
         return None
+
+    def _of_elements(self, lit: Lit) -> tuple[str, Constraint] | None:
+        """The quantifier and the test of an element; `not some` is `every not`."""
+        leaf = lit.leaf
+        if not isinstance(leaf, ast.Test) or leaf.each is None:
+            return None
+        values = right_values(self.bound, self.file, leaf.right)
+        if not values:
+            return None
+        inside = leaf.op not in ("!=", "not in")
+        op = "==" if leaf.op in ("==", "!=", "in", "not in") else leaf.op
+        each = leaf.each if lit.holds else {"some": "every", "every": "some"}[leaf.each]
+        return each, Constraint(op, tuple(map(scalar, values)), inside == lit.holds)
 
     def _on_one_operand(self, lits: list[Lit]) -> Clash | None:
         operand = single(lits[0].leaf)

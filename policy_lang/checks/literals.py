@@ -29,7 +29,7 @@ class Lit(NamedTuple):
     def text(self, source: Source) -> str:
         """As the user wrote it, with `not` before it where it must not hold."""
         written = " ".join(source.text[self.leaf.span.start : self.leaf.span.end].split())
-        return written if self.holds or negated(self.leaf) else f"not {written}"
+        return written if self.holds else f"not {written}"
 
     @property
     def positive(self) -> bool:

@@ -114,6 +114,9 @@ class Operands:
                 return self._of_tools(ids, operand.path[0])
             case "agent" if operand.path == ("depth",):
                 return Range(None, True, frozenset(), frozenset(), frozenset({"depth"}))
+            case "paths" | "urls":
+                kind = operand.path[0] if operand.path else operand.root.removesuffix("s")
+                return OPEN._replace(kinds=frozenset({kind}))
             case "session" if operand.path == ("interactive",):
                 return Range(frozenset({("b", True), ("b", False)}), True, frozenset(), frozenset(), frozenset({"boolean"}))
             case _:

@@ -144,32 +144,33 @@ def test_what_never_holds_never_grants_and_what_always_holds_always_does(seed: i
 TYPED_TESTS = [
     'args.p under "{0}"', 'args.p == "{0}"', 'args.p glob "**/b"', 'args.u.host in_domain "{1}"', 'args.u.host == "{1}"',
     'args.u.scheme == "{2}"', "args.u.port {3} 443", 'args.u == "https://{1}/"', 'args.c runs only ["{4} ..."]',
+    'some args.l == "{6}"', 'every args.l == "{6}"', 'every args.l in ["a", "{6}"]', 'some args.l != "{6}"', 'every args.l != "{6}"',
     'args.u.host in_net "10.0.0.0/{5}"', 'args.u.host in_net "192.168.0.0/16"',
 ]  # fmt: skip
 TYPED_CALLS = [
-    {"p": path, "u": url, "c": command}
+    {"p": path, "u": url, "c": command, "l": names}
     for path in ("/a", "/a/b", "/A/b", "/b", "/a/../b", "/", "x", "~/a")
     for url in (
         "https://a.example/", "http://x.a.example:8080/p", "https://b.example:443", "ftp://A.example.", "http://10.0.0.1/",
         "http://[::ffff:192.168.0.1]/", "nonsense",
     )
-    for command in ("ls -l", "cat x; ls", "")
+    for command, names in (("ls -l", ["a"]), ("cat x; ls", ["a", "b"]), ("", []), ("ls", ["b"]))
 ]  # fmt: skip
 
 
 def _typed_test(rng: random.Random) -> str:
     path, host, scheme = rng.choice(["/", "/a", "/a/b", "/b"]), rng.choice(["a.example", "x.a.example", "b.example"]), rng.choice(["http", "https"])
     order, program, bits = rng.choice(["<", ">", "==", "!="]), rng.choice(["ls", "cat"]), rng.choice([8, 30])
-    test = rng.choice(TYPED_TESTS).format(path, host, scheme, order, program, bits)
+    test = rng.choice(TYPED_TESTS).format(path, host, scheme, order, program, bits, rng.choice("abc"))
     return f"not {test}" if rng.random() < 0.25 and "runs" not in test else test
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_typed_tests_that_never_hold_together_never_grant(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(10):
         condition = " and ".join(_typed_test(rng) for _ in range(rng.randint(2, 4)))
-        policy = f"tool t(p: path, u: url, c: shell) risk read\nagent a {{ allow t when {condition} }}"
+        policy = f"tool t(p: path, u: url, c: shell, l: list<string>) risk read\nagent a {{ allow t when {condition} }}"
         program, found = _checked(policy)
         if codes.CONTRADICTION in {finding.code for finding in found}:
             run = Resolver(program).resolve("a", session=Session(cwd="/a"))
