@@ -71,22 +71,22 @@ class Blocks(Pieces):
                 last = item.span.end
         return note, rows
 
-    def block(self, head: str, items: Sequence[Item], span: Span, between: str) -> Doc:
-        """`head { … }`; on one line, `between` stands between the items."""
+    def block(self, head: str, items: Sequence[Item], span: Span, between: str, *, spaced: bool = True) -> Doc:
+        """`head { … }`; on one line, `between` stands between the items. Not `spaced`: empty lines go."""
         note, rows = self.rows(items, span.start, span.end)
         if not rows and not note:
             return f"{head} {{}}"
         forced = bool(note) or any(row.note or row.comment for row in rows) or self._was_broken(span)
         parts: list[Doc] = []
         for number, (row, doc) in enumerate(zip(rows, in_columns(rows, aligned=forced), strict=True)):
-            parts += [Line(between if number else " ", row.blank), doc]
+            parts += [Line(between if number else " ", spaced and row.blank), doc]
         opened = f"{head} {{  {note}" if note else f"{head} {{"
         return group([opened, Nest(tuple(parts)), Line(), "}"], forced=forced)
 
     def settings(self, head: str, rows: Sequence[tuple[int, str]], span: Span, between: str) -> Doc:
-        """A block of items that are plain text."""
+        """A block of items that are plain text; the places of some are only roughly known."""
         items = [Item(Span(place, place), partial(str, text)) for place, text in rows]
-        return self.block(head, items, span, between)
+        return self.block(head, items, span, between, spaced=False)
 
     def _was_broken(self, span: Span) -> bool:
         opened = self.woven.text.find("{", span.start, span.end)
