@@ -149,9 +149,12 @@ def implies(granted: str, wider: str) -> bool:
 def launchers(pattern: str) -> str | None:
     """The program of a pattern when it starts other programs that its words name (`env`, `xargs`, `sh`), else `None`."""
     items = parse_pattern(pattern)
-    if isinstance(items, str) or items[0].text is None:
+    if isinstance(items, str):
         return None
-    return items[0].text if shell_launch.is_launcher(items[0].text) else None
+    program, *rest = items
+    if program.text is None or not shell_launch.is_launcher(program.text, rest[0].text if rest else ""):
+        return None
+    return program.text
 
 
 def enumerated_flags(pattern: str) -> tuple[str, ...]:

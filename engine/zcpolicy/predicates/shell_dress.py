@@ -45,6 +45,8 @@ _OPAQUE: Final = frozenset("tmux screen at batch crontab socat fc parallel entr 
 _OPAQUE_OPTIONS: Final = {"hash": "p", "enable": "f", "bind": "x", "mapfile": "C", "readarray": "C", "complete": "CFW",
                           "compgen": "CFW"}  # fmt: skip
 _JOINT: Final = re.compile(r"[;&|<\n]")
+_STARTING_OPTION: Final = re.compile(r"(?i:command)|\A--entrypoint")
+"""Options of ssh and docker that name a command."""
 _SUBSTITUTES: Final = re.compile(r"\$\(|`|\$\{|\$\[")
 _CODE_VARIABLES: Final = re.compile(
     r".*(?:PAGER|EDITOR|VISUAL|BROWSER|COMMAND|ASKPASS|_SSH|_RSH|LESSOPEN|LESSCLOSE|EXTERNAL_DIFF|PS[0-4]|SHELLOPTS|BASH_ENV|"
@@ -163,16 +165,29 @@ class _Look:
         start = starts(command.words)
         if start is None:
             return
-        self.opaque = self.opaque or start.unreadable
-        more = (HOLE,) if name == "xargs" else ()
-        self.opaque = self.opaque or len(start.positions) > MAX_STARTS
+        self.opaque = self.opaque or start.unreadable or len(start.positions) > MAX_STARTS
         for position in start.positions[:MAX_STARTS]:
             words = command.words[position:]
             if name == "ssh" or not _is_name(words[0]):
                 self._joined(words)
-            self._launch((*words, *more), command.stdin)
-        if name == "ssh" and any("command" in part.casefold() for part in _texts(command.words)):
-            self.opaque = True  # ProxyCommand, LocalCommand
+            self._launch(self._filled(command.words, words) if name == "xargs" else words, command.stdin)
+        if not start.positions and _reads_shell(name, command.words):
+            self._text(command.stdin)
+        if name in {"ssh", "docker", "podman"} and any(map(_STARTING_OPTION.search, _texts(command.words))):
+            self.opaque = True
+
+    def _filled(self, words: Sequence[Word], launched: Sequence[Word]) -> tuple[Word, ...]:
+        """What xargs starts: with words of its input behind, or in the place of a mark."""
+        marks = {"{}"}
+        for word, following in zip(words[1:], (*words[2:], HOLE), strict=False):
+            if word.head.startswith(("-I", "-J", "--replace")):
+                mark = following.text if word.text in {"-I", "-J"} else (word.text or "")[2:].rpartition("=")[2]
+                marks |= {mark or "{}"}
+                self.opaque = self.opaque or mark is None or word.text is None
+        return (
+            *(HOLE if any(mark in text for text in _texts([word]) for mark in marks) else word for word in launched),
+            HOLE,
+        )
 
     def _joined(self, words: Sequence[Word]) -> None:
         """Words that a program joins by blanks into a text for a shell."""
@@ -280,6 +295,10 @@ class _Look:
         elif operands:
             self._launch(operands)
 
+    def su(self, command: Command) -> None:
+        """A shell that reads its input; `-c` is met elsewhere."""
+        self._text(command.stdin)
+
     def find(self, command: Command) -> None:
         words = command.words
         end = 0
@@ -308,6 +327,13 @@ class _Look:
 
 def _texts(words: Sequence[Word]) -> Iterator[str]:
     return (part for word in words for part in word.parts if isinstance(part, str))
+
+
+def _reads_shell(name: str, words: Sequence[Word]) -> bool:
+    """Whether a launcher without a command starts a shell that reads its input."""
+    if name in {"sudo", "doas"}:
+        return any(word.head.startswith("-") and set(word.head) & {"s", "i"} for word in words[1:])
+    return name in {"ssh", "chroot", "unshare", "nsenter"} and not any(word.text == "-V" for word in words)
 
 
 def _family(name: str) -> str:
@@ -349,6 +375,7 @@ _HANDLERS: Final[dict[str, Callable[[_Look, Command], None]]] = {
     "alias": _Look.alias,
     "source": _Look.source,
     ".": _Look.source,
+    "su": _Look.su,
     "find": _Look.find,
     "gfind": _Look.find,
     "fd": _Look.fd,

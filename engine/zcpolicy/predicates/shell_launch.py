@@ -261,13 +261,19 @@ def spelled(words: Sequence[Word]) -> Spelled | None:
     return Spelled(max(start.positions) + 1, start.positions)
 
 
-def is_launcher(program: str) -> bool:
-    """Whether a program starts others that its words name, or runs code that they hold."""
+_CLIENTS: Final = frozenset("docker podman nerdctl kubectl oc".split())
+
+
+def is_launcher(program: str, subcommand: str | None) -> bool:
+    """Whether a program starts others that its words name, or runs code that they hold.
+
+    `subcommand`: the word after it, `None` when a pattern leaves it open: it decides for the clients of containers.
+    """
     name = program.rpartition("/")[2].casefold()
+    if name in _CLIENTS:
+        return subcommand in {None, "exec", "run", "compose", "container"}
     family = name.rstrip("0123456789.-")
-    return bool({name, family} & (TABLE.keys() | SHELLS | INTERPRETERS.keys() | _SPELL_ALL | _SPELL_FILE)) or name in {
-        "docker", "podman", "nerdctl", "kubectl", "oc", "coproc",
-    }  # fmt: skip
+    return bool({name, family} & (TABLE.keys() | SHELLS | INTERPRETERS.keys() | _SPELL_ALL | _SPELL_FILE | {"coproc"}))
 
 
 def may_launch(word: Word) -> bool:

@@ -93,6 +93,8 @@ OPTIONS: Final[Mapping[str, str]] = {
     "gcc": "-o -B -wrapper -specs --specs -fplugin -x @",
     "cc": "-o -B -wrapper -specs --specs -fplugin -x @",
     "g++": "-o -B -wrapper -specs --specs -fplugin -x @",
+    "c++": "-o -B -wrapper -specs --specs -fplugin -x @",
+    "clang++": "-o -B -Xclang -fplugin -fpass-plugin -x --config @",
     "clang": "-o -B -Xclang -fplugin -fpass-plugin -x --config @",
     "javac": "-d -s -h -J -processor -processorpath --processor-path --processor-module-path -Xplugin -A @",
     "java": "-javaagent -agentpath -agentlib -XX -Xlog -D -Xloggc @",
@@ -252,6 +254,8 @@ def _git_hazards(words: Sequence[Word], start: int) -> set[int]:
         at += 1 + (option in _GIT_OPERANDS)
     if at >= len(words):
         return _listed(_GIT_GLOBAL, words, start, start)
+    if words[at].text is None:
+        return set(range(at, len(words)))
     own = _listed(f"{_GIT_ANY} {_GIT.get(words[at].text or '', '')}", words, at, start)
     return own | {index for index in _listed(_GIT_GLOBAL, words, start, start) if index < at}
 
@@ -274,8 +278,13 @@ def option_hazards(words: Sequence[Word], start: int = 0) -> set[int]:
     if table is None:
         return set()
     found = _listed(table, words, start, start)
-    first = words[start + 1].head if start + 1 < len(words) else ""
-    if name == "tar" and not first.startswith("-") and set(first) & {"I", "F", "g"}:
+    first = words[start + 1] if start + 1 < len(words) else None
+    if (
+        name == "tar"
+        and first
+        and not first.head.startswith("-")
+        and (first.splits or set(first.head) & {"I", "F", "g"})
+    ):
         found.add(start + 1)
     return found
 
