@@ -108,6 +108,27 @@ def test_windows_and_when_to_come_back(case: str) -> None:
     assert call(run) == ("budget" if retry is None else "allowed")
 
 
+def test_what_can_never_fit_has_no_time_to_come_back() -> None:
+    run = start(limit("1", "sum", argument=["n"], window=rolling(60)))
+    too_much, missing, negative = (run.decide("ping", arguments) for arguments in ({"n": 2}, {}, {"n": -1}))
+    assert (too_much.reason, too_much.retry_after, too_much.note) == ("budget", None, "a limit is exhausted")
+    assert missing.note == "the argument that a limit sums is missing or no number"
+    assert negative.note == "the argument that a limit sums is negative"
+    assert [rule.part for rule in missing.rules] == ["limits"]
+
+
+def test_room_comes_back_bit_by_bit() -> None:
+    clock = Clock(1_000.0)
+    run = start(limit("3", window=rolling(60)), limit("100", window={"kind": "session"}), clock=clock)
+    for _ in range(3):
+        assert call(run) == "allowed"
+        clock.now += 10
+    assert run.decide("ping", {}).retry_after == 30.0
+    clock.now += 30
+    assert [call(run), call(run)] == ["allowed", "budget"]
+    assert run.decide("ping", {}).retry_after == 10.0
+
+
 def test_a_turn_ends_with_the_turn() -> None:
     run = start(limit("1", window={"kind": "turn"}))
     assert [call(run), call(run)] == ["allowed", "budget"]
