@@ -21,6 +21,9 @@ MAX_EXPECTATIONS: Final = 3
 MAX_QUOTED: Final = 40
 """Characters of the user's text in a message."""
 
+SHORT: Final = 4
+"""In words of so few letters one that is wrong weighs more."""
+
 WORD = re.compile(r"[^\W\d][\w\-]*+")
 _FOUND = re.compile(
     r"""-?[0-9][\w.]*+|(?:[@\w*][\w*\-]*+|"(?:[^"\\\n]|\\.)*+"|/)++|[=\-]>|[=!<>]=|&&|\|\||.""", re.DOTALL
@@ -34,14 +37,16 @@ _TERMS: Final = {
 _FIRST_TERMS: Final = ("TOOL", "NAME", "REF", "OPERAND", "NUMBER", "DURATION", "STRING", "CURRENCY")
 _PREFERRED: Final = (
     ",", "allow", "deny", "ask", "agent", "tool", "group", "call", "given", "when", "unless", "because", "==", "in", "under",
-    "not", "and", "or",
+    "not", "and", "or", "string", "path", "integer", "number", "read", "low", "medium",
 )  # fmt: skip
 """What is named first where more can stand than are named."""
 
 _MEANT: Final = {
     "permit": "allow", "grant": "allow", "forbid": "deny", "block": "deny", "reject": "deny", "refuse": "deny",
     "prohibit": "deny", "disallow": "deny", "confirm": "ask", "prompt": "ask", "if": "when", "where": "when",
-    "=": "==", "&": "and", "&&": "and", "|": "or", "||": "or", "!": "not", "->": "=>", "is": "==", "exists": "has",
+    "=": "==", "&": "and", "&&": "and", "|": "or", "||": "or", "!": "not", "->": "=>", "is": "==", "str": "string", "int": "integer", "bool": "boolean",
+    "float": "number", "array": "list", "dict": "object", "extends": "narrows", "inherits": "narrows", "denied": "deny",
+    "allowed": "allow", "asked": "ask",  "exists": "has",
 }  # fmt: skip
 """Words of other languages."""
 
@@ -54,6 +59,10 @@ _CLAUSES: Final = frozenset(CONTINUATION_WORDS) - {"and", "or", "except"}
 _RULES: Final = frozenset({"allow", "ask", "deny", "auto_approve", "mark"})
 _NONE_HELP: Final = {
     "only": "write `only none` to forbid everything",
+    **dict.fromkeys(
+        ("allow", "ask", "deny", "auto_approve"),
+        "name a tool, or leave the rule out; for no tool at all write `only none`",
+    ),
     "connect": "write `connect none` to connect nothing",
     "skills": "write `skills none` for no skill",
     "memory": "write `memory none` for no memory",
@@ -64,12 +73,13 @@ _NONE_HELP: Final = {
 
 def is_near(word: str, wanted: str) -> bool:
     """Whether a word could be a misspelling of another."""
-    return bool(get_close_matches(word[:MAX_QUOTED], [wanted], n=1, cutoff=0.7))
+    return nearest(word.lower(), [wanted]) is not None
 
 
 def nearest(word: str, wanted: list[str]) -> str | None:
     """The word that was likely meant."""
-    found = get_close_matches(word[:MAX_QUOTED], wanted, n=1, cutoff=0.7)
+    cutoff = 0.6 if len(word) <= SHORT else 0.7
+    found = get_close_matches(word[:MAX_QUOTED], wanted, n=1, cutoff=cutoff)
     return found[0] if found else None
 
 
@@ -255,5 +265,5 @@ class _Explanation:
         words = sorted(self.words, key=lambda word: (rank.get(word, len(rank)), word))
         listed = [*terms, *(f"`{word}`" for word in words if not (word == "}" and terms))]
         if len(listed) > MAX_EXPECTATIONS:
-            return ", ".join(listed[:MAX_EXPECTATIONS])
+            return ", ".join([*listed[:MAX_EXPECTATIONS], "…"])
         return " or ".join(filter(None, [", ".join(listed[:-1]), listed[-1] if listed else "the end of the file"]))
