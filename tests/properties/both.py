@@ -15,10 +15,10 @@ from hypothesis import assume
 
 from policy_lang import ast
 from policy_lang.compile import Compiled, compile_text
-from tests.reference import Execution, Facts, HostNarrowing, Policy
+from tests.reference import Execution, Facts, HostNarrowing, Policy, Ran
 from tests.strategies import Session, Sketch, Story
 from tests.strategies.calls import Limits
-from zcpolicy import Decision, Narrowing, Program, ResolvedAgentExecution, Resolver
+from zcpolicy import Decision, Entry, Narrowing, Program, ResolvedAgentExecution, Resolver
 from zcpolicy import Session as HostSession
 
 FOLDER = Path(tempfile.mkdtemp(prefix="zcpolicy-properties-"))
@@ -86,6 +86,9 @@ def host_session(session: Session, clock: Clock) -> HostSession:
         supplies_defaults=session.supplies_defaults,
         context=session.context,
         labels=session.labels,
+        drift={tool(key): kind for key, kind in session.drift.items()},  # type: ignore[misc]  # the kinds are texts there
+        ledger=session.ledger,
+        history=[Entry(tool(one.tool), one.arguments, ok=one.ok, at=START - one.ago) for one in session.history],
         clock=clock,
         id="s",
     )
@@ -103,7 +106,7 @@ def host_narrowing(limits: Limits | None) -> Narrowing | None:
 def engine_run(story: Story, policy: Program, clock: Clock, session: Session | None = None) -> ResolvedAgentExecution:
     """The story's agent at work in the engine, under its delegators."""
     facts = host_session(session or story.session, clock)
-    resolver, narrowing = Resolver(policy), host_narrowing(story.narrowing)
+    resolver, narrowing = Resolver(policy, protected=story.protected), host_narrowing(story.narrowing)
     parent: ResolvedAgentExecution | None = None
     for name in reversed(story.parents):
         parent = resolver.resolve(name, session=facts, narrowing=narrowing, parent=parent)
@@ -158,11 +161,16 @@ def oracle_run(story: Story) -> Execution:
         supplies_defaults=given.supplies_defaults,
         context=given.context,
         labels=set(given.labels),
+        drift=given.drift,  # type: ignore[arg-type]  # the kinds are texts there
+        ledger=given.ledger,
+        history=[Ran(one.tool, one.arguments, one.ok, START - one.ago) for one in given.history],
         now=float(START),
     )
     taken = story.narrowing
     narrowing = None if taken is None else HostNarrowing(taken.only, taken.deny, taken.ask, taken.autonomy)  # type: ignore[arg-type]  # levels are texts there
-    return policy.run(story.agent, facts, parents=story.parents, skills=story.skills, narrowing=narrowing)
+    return policy.run(
+        story.agent, facts, parents=story.parents, skills=story.skills, narrowing=narrowing, protected=story.protected
+    )
 
 
 def by_oracle(story: Story) -> list[Said]:

@@ -141,7 +141,9 @@ class Bench:
 
     def _cap(self, part: Part) -> tuple[Effect, list[ast.Statement]]:
         """The strictest cap of a body for the tool's class, and the statements that say it."""
-        caps: list[tuple[Effect, ast.Statement]] = [(_level(one)[self.call.tool.risk], one) for one, _ in part.of(ast.Autonomy)]
+        caps: list[tuple[Effect, ast.Statement]] = [
+            (_level(one)[self.call.tool.risk], one) for one, _ in part.of(ast.Autonomy)
+        ]
         strictest = strictest_of([cap for cap, _ in caps])
         return strictest, [one for cap, one in caps if cap == strictest]
 

@@ -11,14 +11,15 @@ from typing import Final
 
 from policy_lang import ast
 from tests.reference import limits, reading
-from tests.reference.arguments import Judged, judge
+from tests.reference.arguments import Judged, judge, paths
 from tests.reference.bodies import Bench, Effect, Part
-from tests.reference.conditions import Circumstances, rule_truth
+from tests.reference.conditions import Circumstances, any_of, rule_truth
 from tests.reference.host import Facts, HostNarrowing, Ran, statements_of
 from tests.reference.limits import Charge
 from tests.reference.values import Plain, ToolName
 from tests.reference.written import Page, World
-from zcpolicy.predicates.refs import Where
+from zcpolicy.predicates import path
+from zcpolicy.predicates.refs import PathRef, Truth, Where
 
 REASONS: Final = (
     "unknown-agent", "not-canonical", "unknown-tool", "malformed", "stale-policy", "protected", "drift",
@@ -69,11 +70,14 @@ class Policy:
         skills: Sequence[str] = (),
         narrowing: HostNarrowing | None = None,
         ledger: list[Charge] | None = None,
+        protected: Sequence[str] = (),
     ) -> "Execution":
-        """An execution of an agent; `parents`: its delegators, the nearest first."""
-        return Execution(
+        """An execution of an agent; `parents`: its delegators, the nearest first; `protected`: the host's files."""
+        made = Execution(
             self.world, agent, facts, tuple(parents), tuple(skills), narrowing, [] if ledger is None else ledger
         )
+        made.protected = tuple(protected)
+        return made
 
 
 class Execution:
@@ -91,6 +95,7 @@ class Execution:
     ) -> None:
         self.world, self.agent, self.facts, self.parents = world, agent, facts, parents
         self.ledger = ledger
+        self.protected: tuple[str, ...] = ()
         self._everywhere = [Part(f"ceiling {number}", tuple(told)) for number, told in enumerate(world.ceilings())]
         self._everywhere += [Part(f"skill {name}", tuple(world.skill(name))) for name in skills]
         if narrowing is not None:
@@ -155,12 +160,17 @@ class Execution:
     def _judged(self, call: Judged) -> Answer:
         parts = self._deciding()
         bench = Bench(self._circumstances(call), self.facts)
+        touched = self._touches_protected(call)
         answers = [bench.ask(part) for part in parts]
         causes: dict[str, list[ast.Statement]] = {}
         for answer in answers:
             for reason, told in answer.causes.items():
                 causes.setdefault(reason, []).extend(told)
         asking = [(part, one.asks) for part, one in zip(parts, answers, strict=True) if one.asks is not None]
+        if touched is True:
+            causes["protected"] = []
+        elif touched is None:
+            asking.append((Part("protected", ()), []))
         if asking and not causes and not self._can_ask(parts, [part for part, _ in asking]):
             causes["no-approver"] = [one for _, told in asking for one in told]
         if self._exhausted(call):
@@ -173,6 +183,15 @@ class Execution:
         if asking:
             return Answer("ask", "asked", tuple(one for _, told in asking for one in told))
         return Answer("allow", "allowed", tuple(one for answer in answers for one in answer.allows))
+
+    def _touches_protected(self, call: Judged) -> Truth:
+        """Whether a path of the call is a protected file; a tool of class `read` may read them."""
+        if not self.protected or call.tool.risk == "read":
+            return False
+        where, mentioned = self._circumstances(call).where, paths(call)
+        hits = path.same_path(self.protected, False)
+        found = [hits(ref, where) for ref in mentioned.refs if isinstance(ref, PathRef)]
+        return any_of([*found, *([None] if mentioned.unsupplied else [])])
 
     def _can_ask(self, parts: list[Part], asking: list[Part]) -> bool:
         if any(approval.none for part in parts for approval, _ in part.of(ast.Approval)):

@@ -10,8 +10,20 @@ Policies are made as text, so that what fails reads as a person would write it.
 
 from tests.strategies.calls import Call, Session, Story, calls, sessions, stories
 from tests.strategies.catalogues import Shelf, Tool, shelves
-from tests.strategies.policies import Block, Sketch, sketches
+from tests.strategies.policies import Block, Sketch, plain_sketches, sketches
 
 __all__ = [
-    "Block", "Call", "Session", "Shelf", "Sketch", "Story", "Tool", "calls", "sessions", "shelves", "sketches", "stories",
+    "Block",
+    "Call",
+    "Session",
+    "Shelf",
+    "Sketch",
+    "Story",
+    "Tool",
+    "calls",
+    "plain_sketches",
+    "sessions",
+    "shelves",
+    "sketches",
+    "stories",
 ]  # fmt: skip

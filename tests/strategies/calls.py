@@ -38,6 +38,16 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """A call that ran before the story, `ago` seconds before it begins."""
+
+    tool: tuple[str | None, str]
+    arguments: Mapping[str, Any]
+    ok: bool
+    ago: int
+
+
+@dataclass(frozen=True)
 class Session:
     """What the host says of a session."""
 
@@ -48,6 +58,9 @@ class Session:
     supplies_defaults: bool = True
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     labels: frozenset[str] = frozenset()
+    drift: Mapping[tuple[str | None, str], str] = field(default_factory=dict[tuple[str | None, str], str])
+    ledger: bool = True
+    history: tuple["Earlier", ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,7 @@ class Story:
     session: Session
     narrowing: Limits | None
     calls: tuple[Call, ...]
+    protected: tuple[str, ...] = ()
 
     def over(self, sketch: Sketch) -> "Story":
         """The same story under another policy."""
@@ -78,8 +92,12 @@ class Story:
 
 
 @st.composite
-def sessions(draw: st.DrawFn) -> Session:
-    """A session with some of its facts absent."""
+def sessions(draw: st.DrawFn, sketch: Sketch) -> Session:
+    """A session with some of its facts absent, perhaps with a tool that is no longer what it was."""
+    tools = [tool.key for tool in sketch.shelf.tools]
+    drift: dict[tuple[str | None, str], str] = {}
+    if draw(rarely(8)):
+        drift[draw(st.sampled_from(tools))] = draw(st.sampled_from(("description", "schema", "launch")))
     context = draw(
         st.fixed_dictionaries(
             {},
@@ -98,6 +116,18 @@ def sessions(draw: st.DrawFn) -> Session:
         supplies_defaults=draw(st.sampled_from((True, True, False))),
         context=context,
         labels=frozenset(draw(st.sets(st.sampled_from(("dirty", "private")), max_size=1))),
+        drift=drift,
+        ledger=not draw(rarely(20)),
+        history=tuple(draw(st.lists(earlier(sketch), max_size=2))) if draw(rarely(4)) else (),
+    )
+
+
+@st.composite
+def earlier(draw: st.DrawFn, sketch: Sketch) -> Earlier:
+    """A call that ran before."""
+    tool = draw(st.sampled_from(sketch.shelf.tools))
+    return Earlier(
+        tool.key, draw(arguments(tool)), not draw(rarely(4)), draw(st.sampled_from((0, 59, 60, 61, 3600, 3601)))
     )
 
 
@@ -153,11 +183,24 @@ def calls(draw: st.DrawFn, sketch: Sketch) -> Call:
 @st.composite
 def narrowings(draw: st.DrawFn, sketch: Sketch) -> Limits | None:
     """Mostly none."""
-    if not draw(rarely(6)):
-        return None
+    return draw(some_narrowings(sketch)) if draw(rarely(6)) else None
+
+
+@st.composite
+def some_narrowings(draw: st.DrawFn, sketch: Sketch) -> Limits:
+    """What a host takes away."""
     some = st.lists(st.sampled_from([tool.key for tool in sketch.shelf.tools]), max_size=2, unique=True).map(tuple)
     only = draw(st.one_of(st.none(), some))
     return Limits(only, draw(some), draw(some), draw(st.sampled_from((None, "readonly", "supervised", "full"))))
+
+
+def lines_of(policy: Sketch, agent: str) -> list[tuple[str, ...]]:
+    """The delegators that an agent may work for, the nearest first; none at all is one of them."""
+    allowed = [pair for pair, _ in policy.delegations]
+    found: list[tuple[str, ...]] = [(), *((delegator,) for delegator, child in allowed if child == agent)]
+    if agent == "a2" and len(allowed) == 3:
+        found.append(("a1", "a0"))
+    return found
 
 
 @st.composite
@@ -165,8 +208,8 @@ def stories(draw: st.DrawFn, sketch: st.SearchStrategy[Sketch], most: int = 4) -
     """One agent at work under a policy, and what it calls."""
     policy = draw(sketch)
     agent = draw(st.sampled_from(policy.agents))
-    delegators = [delegator for delegator, child, _ in policy.delegations if child == agent]
-    parents = (delegators[0],) if bool(delegators) and draw(st.booleans()) else ()
+    parents = draw(st.sampled_from(lines_of(policy, agent)))
     skills = ("s0",) if agent in policy.skilled and draw(st.booleans()) else ()
+    protected = ("/w/.env", "/w/app/a") if draw(rarely(8)) else ()
     made = tuple(draw(st.lists(calls(policy), min_size=1, max_size=most)))
-    return Story(policy, agent, parents, skills, draw(sessions()), draw(narrowings(policy)), made)
+    return Story(policy, agent, parents, skills, draw(sessions(policy)), draw(narrowings(policy)), made, protected)

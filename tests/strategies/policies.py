@@ -41,12 +41,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A policy in parts. `delegations`: (delegator, child, independent). `skilled`: agents that may load `s0`."""
+    """A policy in parts. `delegations`: ((delegator, child), independent). `skilled`: agents that may load `s0`."""
 
     shelf: Shelf
     lines: tuple[str, ...]
     blocks: tuple[Block, ...]
-    delegations: tuple[tuple[str, str, bool], ...] = ()
+    delegations: tuple[tuple[tuple[str, str], bool], ...] = ()
     skilled: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -114,7 +114,7 @@ def rules(draw: st.DrawFn, effect: str, shelf: Shelf, usable: tuple[Tool, ...], 
 @st.composite
 def restrictions(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...], limited: bool = True) -> str:
     """A statement that any body may hold."""
-    kinds = ["deny", "deny", "ask", "only", "autonomy", "mark", "require", "approval"] + (
+    kinds = ["deny", "deny", "ask", "only", "autonomy", "mark", "require", "approval", "drift"] + (
         ["limit", "limit"] if limited else []
     )
     kind = draw(st.sampled_from(kinds))
@@ -130,6 +130,9 @@ def restrictions(draw: st.DrawFn, shelf: Shelf, usable: tuple[Tool, ...], limite
             return f"autonomy {draw(st.sampled_from(('readonly', 'supervised', 'supervised', 'full', table)))}"
         case "limit":
             return draw(limits(usable))
+        case "drift":
+            kind = draw(st.sampled_from(("", " description", " schema", " any")))
+            return f"on drift{kind} {draw(st.sampled_from(('allow', 'ask', 'deny')))}"
         case "require":
             return draw(requires(usable))
         case _:
@@ -142,7 +145,9 @@ def limits(draw: st.DrawFn, usable: tuple[Tool, ...]) -> str:
     tool = draw(st.sampled_from(usable))
     numbers = [param for param in tool.params if param.kind in ("integer", "number")]
     texts = [param for param in tool.params if param.kind in ("string", "list<string>", "integer")]
-    window = draw(st.sampled_from(("", " per session", " per hour", " per 90s", " per day")))
+    window = draw(
+        st.sampled_from(("", " per session", " per hour", " per 90s", ' per calendar day in "Europe/Berlin"'))
+    )
     if bool(numbers) and draw(st.booleans()):
         return f"limit {draw(st.sampled_from((0, 4, 5.5)))} sum args.{draw(st.sampled_from(numbers)).name} to {tool.ref}{window}"
     each = f" for each args.{draw(st.sampled_from(texts)).name}" if bool(texts) and draw(st.booleans()) else ""
@@ -175,7 +180,7 @@ def granting(draw: st.DrawFn, name: str, shelf: Shelf, skilled: bool, profiles: 
     """An agent that grants; it can connect what the catalogue has."""
     connects = bool(shelf.servers) and not draw(rarely(5))
     usable = tuple(tool for tool in shelf.tools if tool.server is None or connects)
-    statements = ["connect all_servers"] if connects else []
+    statements = [f"connect {draw(st.sampled_from(('all_servers', 'all_servers', 'few_tools')))}"] if connects else []
     statements += ["skills s0"] if skilled else []
     statements += draw(st.lists(grants(shelf, usable), min_size=1, max_size=4))
     if draw(st.booleans()):
@@ -191,7 +196,7 @@ def restricting(draw: st.DrawFn, kind: str, head: str, shelf: Shelf, size: int =
     """A body that only withholds."""
     statements = draw(st.lists(restrictions(shelf, shelf.tools, kind != "narrows"), min_size=1, max_size=size))
     if shelf.servers and kind in ("narrows", "skill") and draw(rarely(5)):
-        statements.append(draw(st.sampled_from(("connect none", "connect all_servers"))))
+        statements.append(draw(st.sampled_from(("connect none", "connect few_tools", "connect all_servers"))))
     return Block(kind, head, tuple(statements))
 
 
@@ -207,40 +212,80 @@ def profiles(draw: st.DrawFn, shelf: Shelf) -> tuple[Block, ...]:
     return tuple(made)
 
 
+Edges = dict[tuple[str, str], bool]
+"""Delegations: (delegator, child) → whether independent."""
+
+
 @st.composite
-def sketches(draw: st.DrawFn) -> Sketch:
-    """A policy over a catalogue of its own."""
+def edges(draw: st.DrawFn, names: tuple[str, ...], bounded: bool) -> Edges:
+    """Who delegates to whom: `a0` to `a1`, both to `a2`; at least `a0` to `a1`, bounded, where `bounded` is wanted."""
+    made: Edges = {}
+    for pair in (("a0", "a1"), ("a1", "a2"), ("a0", "a2")):
+        if set(pair) <= set(names) and draw(st.booleans()):
+            made[pair] = draw(st.booleans())
+    return {**made, ("a0", "a1"): False} if bounded else made
+
+
+def _delegating(block: Block, made: Edges) -> Block:
+    """An agent with its delegations; two deep, so that a child may delegate too."""
+    name = block.head.split()[1]
+    for (delegator, child), independent in made.items():
+        if delegator == name:
+            block = block.plus(f"delegate to {child}" + (' independent because "it must"' if independent else ""))
+    return block.plus("delegate depth 2") if any(delegator == name for delegator, _ in made) else block
+
+
+@st.composite
+def sketches(draw: st.DrawFn, having: str = "") -> Sketch:
+    """A policy over a catalogue of its own. `having` `child`, `narrows`, `skill`: with one of these for certain."""
     shelf = draw(shelves())
-    lines = [*HEADER, *shelf.lines, f"group few = {', '.join(tool.ref for tool in shelf.tools[:2])}"]
-    if shelf.servers:
-        lines += [
-            f"server {name} {{}}"
-            for name in shelf.servers
-            if not any(f"server {name} " in line for line in shelf.lines)
-        ]
-        lines.append(f"bundle all_servers {{ {'; '.join(f'server {name}' for name in shelf.servers)} }}")
     blocks = list(draw(profiles(shelf)))
     used = tuple(block.head.split()[1] for block in blocks)
-    skilled = draw(st.booleans())
+    skilled = having == "skill" or draw(st.booleans())
     if skilled:
         blocks.append(draw(restricting("skill", "skill s0", shelf)))
-    delegations: list[tuple[str, str, bool]] = []
-    first = draw(granting("a0", shelf, skilled, used))
-    if draw(st.booleans()):
-        blocks.append(draw(granting("a1", shelf, False, used)))
-        if draw(st.booleans()):
-            independent = draw(st.booleans())
-            how = ' independent because "it must"' if independent else ""
-            first = first.plus(f"delegate to a1{how}")
-            delegations.append(("a0", "a1", independent))
-    blocks.append(first)
-    if draw(st.booleans()):
+    others = draw(st.sampled_from(((), ("a1",), ("a1", "a2")))) if having != "child" else ("a1",)
+    made = draw(edges(("a0", *others), having == "child"))
+    names = (*reversed(others), "a0")
+    blocks += [_delegating(draw(granting(name, shelf, skilled and name == "a0", used)), made) for name in names]
+    if having == "narrows" or draw(st.booleans()):
         blocks.append(draw(restricting("narrows", "agent n0 narrows a0", shelf)))
         if draw(st.booleans()):
             blocks.append(draw(restricting("narrows", "agent n1 narrows n0", shelf)))
     if draw(rarely(3)):
         blocks.append(draw(restricting("ceiling", "ceiling", shelf)))
-    return Sketch(shelf, tuple(lines), tuple(blocks), tuple(delegations), ("a0",) if skilled else ())
+    return Sketch(shelf, _lines(shelf), tuple(blocks), tuple(made.items()), ("a0",) if skilled else ())
+
+
+@st.composite
+def plain_sketches(draw: st.DrawFn) -> Sketch:
+    """One agent that is given everything, save for what one or two conditions say: for looking at conditions."""
+    shelf = draw(shelves())
+    tool = draw(st.sampled_from(shelf.tools))
+    ref = draw(st.sampled_from((tool.ref, "any")))
+    how = draw(st.sampled_from(("allow", "deny", "ask", "unclear", "auto_approve")))
+    word = draw(st.sampled_from(("when", "unless")))
+    grants = how in ("allow", "auto_approve")
+    condition = draw(conditions(tool, grants == (word == "when"), ref == "any"))
+    rule = f"{'deny' if how == 'unclear' else how} {ref} {word} {condition}{' unclear ask' if how == 'unclear' else ''}"
+    statements = [rule] if how == "allow" else ["allow any", rule]
+    statements += ["autonomy supervised"] if how == "auto_approve" else []
+    statements += ["connect all_servers"] if shelf.servers else []
+    return Sketch(shelf, _lines(shelf), (Block("agent", "agent a0", tuple(statements)),))
+
+
+def _lines(shelf: Shelf) -> tuple[str, ...]:
+    """What is declared beside the bodies."""
+    lines = [*HEADER, *shelf.lines, f"group few = {', '.join(tool.ref for tool in shelf.tools[:2])}"]
+    declared = [line.split()[1] for line in shelf.lines if line.startswith("server ")]
+    lines += [f"server {name} {{}}" for name in shelf.servers if name not in declared]
+    if shelf.servers:
+        lines.append(f"bundle all_servers {{ {'; '.join(f'server {name}' for name in shelf.servers)} }}")
+        few = shelf.servers[0]
+        names = [tool.name for tool in shelf.tools if tool.server == few]
+        how = f" except {names[0]}" if len(names) > 1 else f" only {names[0][:3]}*"
+        lines.append(f"bundle few_tools {{ server {few}{how} }}")
+    return tuple(lines)
 
 
 def parameters(shelf: Shelf) -> tuple[Param, ...]:
