@@ -259,10 +259,19 @@ class _Walk:
         if kind == "word":
             if _EASY_WORD.fullmatch(self.source, start, end) is None:
                 self._word_leaf(start, end, gap)
-        elif not node.is_named or kind == "raw_string":
+        elif not node.is_named:
+            self._token(kind, start, end, gap)
+        elif kind == "raw_string":
             self._after_dollar(end, gap)
         else:
             self._text_leaf(node, kind, gap)
+
+    def _token(self, kind: str, start: int, end: int, gap: "Gap") -> None:
+        """An operator, which the parser may give the blanks before it."""
+        if end - start != len(kind):
+            token = self.source[start:end].lstrip(b" \t\n" if gap is Gap.TEXT else b" \t")
+            self.readable = self.readable and token == kind.encode()
+        self._after_dollar(end, gap)
 
     def _text_leaf(self, node: "Node", kind: str, gap: "Gap") -> None:
         start, end = node.start_byte, node.end_byte
@@ -306,7 +315,7 @@ class _Walk:
         if kind in WORDS:
             if not claimed:
                 self.commands.append(Command((), targets=(decode(node, self.source),)))
-            if kind == "command_substitution" and self.source.startswith(b"`", node.start_byte):
+            if kind == "command_substitution" and children and children[0].type == "`":
                 # An escape inside back-quotes is taken off before the text is read.
                 self.readable = self.readable and b"\\" not in self.source[node.start_byte : node.end_byte]
             return kind in {"string", "concatenation"}

@@ -131,7 +131,10 @@ def _string(node: "Node", source: bytes, parts: list[Part]) -> None:
     for child in node.children:
         if child.type in {"string_content", '"'}:
             continue
-        parts.append(_IN_STRING.sub(r"\1", source[position : child.start_byte].decode()))
+        start = child.start_byte
+        while source[start] in b" \t\n":  # the parser gives blanks to the token behind them
+            start += 1
+        parts.append(_IN_STRING.sub(r"\1", source[position:start].decode()))
         parts.append(None)
         position = child.end_byte
     if position <= end:
