@@ -12,8 +12,8 @@ from .refs import Truth
 from .shell_dress import see
 from .shell_lexer import SHORT, Command, Word, lex
 from .shell_mentions import Mentions, mentions_of
+from .shell_parser import agrees
 from .shell_patterns import Loose, Strict, loosen, parse_pattern, strict, why_unusable
-from .shell_reader import agrees
 
 __all__ = ["Mentions", "check_pattern", "enumerated_flags", "implies", "launchers", "mentions", "runs_any", "runs_only"]
 
