@@ -7,13 +7,15 @@ The parser is imported when a text first needs it.
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from . import shell_launch, shell_options, shell_patterns
+from . import shell_launch, shell_options
 from .refs import Truth
 from .shell_dress import see
 from .shell_lexer import SHORT, Command, Word, lex
+from .shell_loose import Loose, loosen, may_be
 from .shell_mentions import Mentions, mentions_of
 from .shell_parser import agrees
-from .shell_patterns import Loose, Strict, loosen, parse_pattern, strict, why_unusable
+from .shell_patterns import parse_pattern, why_unusable
+from .shell_strict import Strict, grants, strict
 
 __all__ = ["Mentions", "check_pattern", "enumerated_flags", "implies", "launchers", "mentions", "runs_any", "runs_only"]
 
@@ -52,7 +54,7 @@ def runs_only(patterns: tuple[str, ...]) -> Callable[[str], Truth]:
 
 
 def _is_granted(candidates: Sequence[Strict], command: Command) -> bool:
-    return any(shell_patterns.grants(pattern, command.words, must_spell) for pattern in candidates)
+    return any(grants(pattern, command.words, must_spell) for pattern in candidates)
 
 
 def must_spell(words: Sequence[Word], start: int = 0) -> set[int]:
@@ -105,7 +107,7 @@ def runs_any(patterns: tuple[str, ...]) -> Callable[[str], Truth]:
 def _is_any(patterns: Sequence[Loose], words: Sequence[Word]) -> Truth:
     result: Truth = False
     for pattern in patterns:
-        found = shell_patterns.may_be(pattern, words)
+        found = may_be(pattern, words)
         if found:
             return True
         result = None if found is None else result
