@@ -7,6 +7,7 @@ compiled file may be damaged) make the test UNKNOWN.
 from __future__ import annotations
 
 from zcpolicy.exact import is_list
+from zcpolicy.mentions import sources
 from zcpolicy.operands import MISSING, Operand, operand
 from zcpolicy.value_tests import asker, unknown
 
@@ -61,7 +62,7 @@ def bind(leaf: Leaf, site: Site) -> Test:
     whole = _quantified(leaf, each, ask, left, site) if each else _single(ask, left)
     if not left.declared:
         whole = _if_declared(whole, left, site, bool(leaf.get("negate")) and not each)
-    never_sent = left.constant and not left.declared
+    never_sent = (left.constant and not left.declared) or (bool(each) and _mentions_nothing(left.kind, site))
     looks = not never_sent and (left.looks or (other is not None and other.looks))
     return Test(leaf, whole, looks, left.read, never_sent or (left.constant and (other is None or other.constant)))
 
@@ -120,10 +121,13 @@ def _quantified(leaf: Leaf, each: str, ask: Ask, left: Operand, site: Site) -> C
     return over_mentioned
 
 
+def _mentions_nothing(kind: str, site: Site) -> bool:
+    """Whether no call of the tool can mention a path or URL, so that a test of them all is the same for every call."""
+    return kind in ("paths", "urls") and not any(sources(site.tool["schema"]))
+
+
 def _every_limits(kind: str, stands_for_granting: bool, site: Site) -> Ask:
     """Where the whole list is not known, `every` is not known to be TRUE."""
-    from zcpolicy.mentions import sources
-
     has_some = sources(site.tool["schema"])[0 if kind == "paths" else 1]
 
     def limit(truth: Any, call: Call) -> Truth:

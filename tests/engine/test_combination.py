@@ -257,6 +257,12 @@ SHOWN: dict[str, tuple[list[Any], dict[str, Any], Session, bool]] = {
         [ALLOW, rule("deny", "0", {**leaf("agent.name", "=="), "right": {"operand": ["args", "to"]}})], {}, Session(), True,
     ),
     "allowed for an argument that it does not have": ([rule("allow", "0", leaf("args.zz", "==", "a"))], {}, Session(), False),
+    "denied for secrets, and it has no paths": (
+        [ALLOW, rule("deny", "0", leaf("paths", "glob", "**/.env", each="some", grants=False))], {}, Session(), True,
+    ),
+    "allowed inside a folder, and it has no paths": (
+        [rule("allow", "0", leaf("paths", "under", "/w", each="every"))], {}, Session(), False,
+    ),
     "asked, nobody is there": ([ALLOW, rule("ask", "0")], {}, Session(), False),
     "asked": ([ALLOW, rule("ask", "0")], {}, Session(interactive=True), True),
     "asked for some arguments": ([ALLOW, rule("ask", "0", TO_X)], {}, Session(), True),
