@@ -4,9 +4,10 @@ In: a root file or text, and the layers above it. Out: a `Compiled`: the program
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from policy_lang import ast, codes
@@ -71,11 +72,11 @@ def compile_roots(roots: Sequence[Root], cache: Cache | None = None) -> Compiled
             gathered, found = gather(roots)
             return _compile(gathered, found, NOTHING)
         prepared = prepare(roots, cache)
-        return _compile(prepared.gathered, prepared.found, prepared.kept, lambda *made: keep(prepared, cache, *made))
+        return _compile(prepared.gathered, prepared.found, prepared.kept, partial(keep, prepared, cache))
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused() -> Generator[None]:
     """Without cyclic garbage collection: trees have no cycles, and walking them again and again costs a third."""
     enabled = gc.isenabled()
     gc.disable()

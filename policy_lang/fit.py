@@ -34,8 +34,8 @@ def operator_fits(op: ast.Operator, schema: Schema, each: Literal["some", "every
             return "fits"
         if schema["kind"] != "list":
             return "list"
-        item: Schema = schema.get("item", {"kind": "any", "unreviewed": True})
-        return operator_fits(op, item, None)
+        unknown: Schema = {"kind": "any", "unreviewed": True}
+        return operator_fits(op, schema.get("item", unknown), None)
     kind = schema["kind"]
     if kind == "list" and op != "contains":
         return "list"
@@ -65,7 +65,8 @@ def literal_fits(op: ast.Operator, schema: Schema, item: ast.Literal_) -> str | 
         return "null is absence: write `has …` or `not has …`"
     kind = schema["kind"]
     if op == "contains":
-        element = schema.get("item") if kind == "list" else {"kind": kind} if kind == "any" else {"kind": "string"}
+        whole: Schema = {"kind": "any"} if kind == "any" else {"kind": "string"}
+        element = schema.get("item") if kind == "list" else whole
         return (
             None
             if element is None or fits(encode(item), element)

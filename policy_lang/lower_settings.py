@@ -4,7 +4,7 @@ In: a body's statements. Out: the settings of the program's `Body`; `None` where
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from policy_lang import ast
 from policy_lang.bound import Bound, Placed
@@ -14,7 +14,7 @@ from zcpolicy.shapes import Answer, Approval, Connect, Delegate, DelegateTo, Mem
 S = TypeVar("S", bound=ast.Statement)
 
 STRICTNESS: tuple[Answer, ...] = ("deny", "ask", "allow")
-NARROWNESS = ("never", "exact", "tool")
+NARROWNESS: tuple[Literal["never", "exact", "tool"], ...] = ("never", "exact", "tool")
 LEVELS: dict[ast.Level, dict[RiskClass, Answer]] = {
     "readonly": {"read": "allow", "low": "deny", "medium": "deny", "high": "deny"},
     "supervised": {"read": "allow", "low": "ask", "medium": "ask", "high": "ask"},
@@ -40,7 +40,7 @@ def autonomy(statements: tuple[Placed, ...]) -> dict[RiskClass, Answer] | None:
     tables = [LEVELS[node.level] if node.level else dict(node.table) for node, _ in _every(statements, ast.Autonomy)]
     if not tables:
         return None
-    out = {risk: _strictest(table[risk] for table in tables) for risk in LEVELS["full"]}
+    out: dict[RiskClass, Answer] = {risk: _strictest(table[risk] for table in tables) for risk in LEVELS["full"]}
     return None if out == LEVELS["full"] else out
 
 
@@ -85,7 +85,7 @@ def skills(bound: Bound, statements: tuple[Placed, ...], grants: bool) -> list[s
     ]
     if not said:
         return [] if grants else None
-    return sorted(set.intersection(*said))
+    return sorted(said[0].intersection(*said[1:]))
 
 
 def memory(bound: Bound, statements: tuple[Placed, ...], grants: bool) -> Memory | None:
@@ -95,7 +95,7 @@ def memory(bound: Bound, statements: tuple[Placed, ...], grants: bool) -> Memory
         return {"read": [], "write": []} if grants else None
     read = [_scopes(bound, node.read, file) for node, file in said]
     write = [_scopes(bound, node.write, file) for node, file in said]
-    return {"read": sorted(set.intersection(*read)), "write": sorted(set.intersection(*write))}
+    return {"read": sorted(read[0].intersection(*read[1:])), "write": sorted(write[0].intersection(*write[1:]))}
 
 
 def _scopes(bound: Bound, names: tuple[ast.Name, ...] | None, file: LoadedFile) -> set[str]:
@@ -145,7 +145,7 @@ def approval(statements: tuple[Placed, ...]) -> Approval | None:
         out["fallback"] = fallback
     scopes = [node.remember for node in said if node.remember is not None]
     if scopes:
-        out["remember"] = min(scopes, key=NARROWNESS.index)
+        out["remember"] = next(scope for scope in NARROWNESS if scope in scopes)
     timeouts = [node.timeout.seconds for node in said if node.timeout is not None]
     if timeouts:
         out["timeout"] = str(min(timeouts))

@@ -25,10 +25,14 @@ def risk_classes(gathered: Gathered, catalogue: Catalogue, binder: Binder, found
                     if number:
                         _loosening(classes, ids, node, file, found)
                     for tool in ids:
-                        stated[tool] = max(stated.get(tool, "read"), node.risk, key=ORDER.index)
+                        stated[tool] = _higher(stated.get(tool, "read"), node.risk)
         for tool, risk in stated.items():
-            classes[tool] = risk if number == 0 else max(classes[tool], risk, key=ORDER.index)
+            classes[tool] = risk if number == 0 else _higher(classes[tool], risk)
     return tuple(classes)
+
+
+def _higher(one: ast.RiskClass, other: ast.RiskClass) -> ast.RiskClass:
+    return one if ORDER.index(one) >= ORDER.index(other) else other
 
 
 def _own_class(tool: ToolInfo, trusted: frozenset[str]) -> ast.RiskClass:

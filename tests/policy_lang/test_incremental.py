@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from policy_lang import incremental
+from policy_lang import ast, incremental
 from policy_lang.cache import Cache
 from policy_lang.compile import Compiled, compile_policy
+from policy_lang.diagnostics import Diagnostic
+from policy_lang.source import Source
 
 SHARED = """zcpolicy 1
 tool read(path: path) risk read
@@ -84,7 +86,7 @@ def folder(tmp_path: Path) -> Path:
 
 def everything(compiled: Compiled) -> tuple[bytes | None, list[tuple[object, ...]]]:
     """The whole program with its origins, and every finding in full, its witness aside (how many are sought is bounded)."""
-    said = [
+    said: list[tuple[object, ...]] = [
         (
             d.code,
             d.message,
@@ -123,7 +125,12 @@ def test_only_the_edited_file_and_those_it_looks_at_are_parsed(folder: Path, mon
     compile_policy(folder / "root.zcpolicy", cache=cache)
     parsed: list[str] = []
     parse = incremental.parse
-    monkeypatch.setattr(incremental, "parse", lambda source: (parsed.append(Path(source.name).name), parse(source))[1])
+
+    def noting(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
+        parsed.append(Path(source.name).name)
+        return parse(source)
+
+    monkeypatch.setattr(incremental, "parse", noting)
     compile_policy(folder / "root.zcpolicy", cache=cache)
     unchanged = sorted(parsed)
     parsed.clear()
@@ -152,12 +159,12 @@ def test_a_damaged_entry_is_no_entry(damage: str, folder: Path, tmp_path_factory
 
 def test_an_entry_runs_no_code(tmp_path: Path) -> None:
     import hashlib
-    import os
     import pickle
+    import subprocess
 
     class Evil:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
-            return os.system, (f"touch {tmp_path}/owned",)
+        def __reduce__(self) -> tuple[object, tuple[list[str]]]:
+            return subprocess.call, (["touch", f"{tmp_path}/owned"],)
 
     cache = Cache(tmp_path)
     payload = pickle.dumps(Evil())
