@@ -4,23 +4,26 @@ In: nothing. Out: types only; nothing here runs. All of it is JSON whose numbers
 sorted, no blanks (RFC 8785), so equal policies have equal bytes.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict, final
 
 Effect = Literal["allow", "ask", "deny", "auto_approve", "mark"]
 Answer = Literal["allow", "ask", "deny"]
 RiskClass = Literal["read", "low", "medium", "high"]
 
 
+@final
 class NumberValue(TypedDict):
     """An exact number: `{"n": "1.50"}` is written in its shortest form, `{"n": "1.5"}`."""
 
     n: str
 
 
+@final
 class ListOf(TypedDict):
     list: list["Value"]
 
 
+@final
 class ObjectOf(TypedDict):
     object: dict[str, "Value"]
 
