@@ -94,6 +94,7 @@ def _strange_blank(text: str) -> bool:
 
 _QUIET_TEST = re.compile(rb"(?:[^|&;()<>\n'\"\\]|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\[^\n])*+", re.DOTALL)
 """`[[ … ]]` without operators: to dash, where `[[` is the name of a command, those are joints and redirections."""
+_BEFORE_BRACE = b" \t\n;&|()"
 _AFTER_BOTH = re.compile(rb"[ \t]*(?:[\n;|&)]|\Z)")
 _DELIMITER = re.compile(rb"([A-Za-z0-9_.]+)|'([A-Za-z0-9_. -]+)'|\"([A-Za-z0-9_. -]+)\"")
 
@@ -263,6 +264,9 @@ class _Walk:
         children = redirect.children
         words = [child for child in children if child.type in WORDS]
         operands = words if any(child.type.endswith("&-") for child in children) else words[1:]
+        if self.source.endswith(b"}", 0, redirect.start_byte):  # `{name}>f` is a redirection to bash, a word to dash
+            brace = self.source.rfind(b"{", 0, redirect.start_byte)
+            self.account.require(brace > 0 and self.source[brace - 1] not in _BEFORE_BRACE)
         if children[0].type == "file_descriptor" and children[0].end_byte != children[1].start_byte:
             self.account.require(False)  # to a shell a word of digits
         if children[0].type.startswith("&>") and _AFTER_BOTH.match(self.source, redirect.end_byte) is None:
