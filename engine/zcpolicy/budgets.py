@@ -10,7 +10,7 @@ from zcpolicy.exact import added, number_of, number_text
 from zcpolicy.pots import Unpayable, amount_of, pot_names
 from zcpolicy.program import names_in
 from zcpolicy.stack import RuleRef
-from zcpolicy.windows import calendar, starts_after
+from zcpolicy.windows import NoTime, calendar, starts_after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Pot:
         if not each:
             return True
         if each[0] == "client":
-            return charge.client == self.session.client
+            return self.session.client in charge.clients
         if each[0] == "session":
             return self.session.id in charge.sessions
         if each[0] == "agent":
@@ -118,9 +118,11 @@ def exhausted(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution
     """The deny, if a limit has no room for this call."""
     if not run.session.ledger:
         return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in plan.limits))
-    now = run.resolver.now(run.session)
     try:
+        now = run.resolver.now(run.session)
         pots = pots_of(plan, arguments, run, now)
+    except NoTime:
+        return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in plan.limits))
     except Unpayable as error:
         return Verdict("deny", "budget", (error.args[0],), note=error.args[1])
     over = [pot for pot in pots if pot.spent and added(pot.spent.total, pot.need) > pot.counting.amount]
@@ -176,7 +178,7 @@ def charges_json(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecut
     """What the call would spend of each pot, and what is spent there already."""
     try:
         pots = pots_of(plan, arguments, run, run.resolver.now(run.session))
-    except Unpayable:
+    except (NoTime, Unpayable):
         return []
     return [
         {

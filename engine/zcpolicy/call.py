@@ -141,8 +141,11 @@ class _Judging:
             except ValueError:
                 raise Malformed(f"{place} is not finite") from None
             return value
-        if kind.__name__ == "Decimal":  # what `read_json` makes; the module is not loaded for this
-            return _bounded(value, place)
+        if kind.__name__ == "Decimal":  # what `read_json` makes; the module is not loaded for anything else
+            from decimal import Decimal
+
+            if kind is Decimal:
+                return _bounded(value, place)
         raise Malformed(f"{place} is not a number")
 
     def integer(self, schema: Schema, value: object, place: str, depth: int) -> int:
@@ -253,7 +256,7 @@ def spelt(name: str) -> str:
 
 
 def same(left: object, right: object) -> bool:
-    """Equality of JSON values: no coercion, `1` is `1.0`, `true` is not `1`."""
+    """Equality of JSON values: no coercion, `1` is `1.0`, `true` is not `1`. Raises ValueError if one is not finite."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if type(left) is float:

@@ -10,6 +10,7 @@ from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError
 from zcpolicy.sealed import Sealed, put
 from zcpolicy.skills import known_skills, may_load, with_skill
+from zcpolicy.windows import NoTime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class ResolvedAgentExecution(Sealed):
         return decide(arguments, self)
 
     def _first(self, tool: Any, arguments: object) -> Decision:
-        plan = self._plan(tool)
+        plan = self._plan(_bare(tool))
         if isinstance(plan, Verdict):
             return Decision(plan, {}, self, self.session.labels)
         if len(self._plans) >= MAX_PLANS:
@@ -110,15 +111,18 @@ class ResolvedAgentExecution(Sealed):
         Decides again first, so that nothing else is permitted than would be. `approved`: somebody said yes to an
         `ask`. `ok`: whether the tool reported success. Returns that decision. Raises PermitError.
         """
-        if decision.run is not self:
+        if type(decision) is not Decision or decision.run is not self:
             raise PermitError("the decision is of another execution")
         from zcpolicy.permits import record
 
         with self.resolver.ledger.exclusive:
             again = self.decide(decision.tool, decision.arguments)
-            if again.effect == "deny" or (again.effect == "ask" and not approved):
+            if again.effect == "deny" or (again.effect == "ask" and approved is not True):
                 raise PermitError(f"the call is not permitted: {again.reason}")
-            record(again, ok)
+            try:
+                record(again, ok is True)
+            except NoTime:
+                raise PermitError("the call cannot be recorded: the session's clock does not tell the time") from None
         return again
 
     def load_skill(self, skill: str) -> None:
@@ -140,6 +144,14 @@ class ResolvedAgentExecution(Sealed):
 
     def __repr__(self) -> str:
         return f"<ResolvedAgentExecution {self.agent}, depth {self.depth}>"
+
+
+def _bare(tool: Any) -> Any:
+    """A name whose type is a subclass (an enum, a named tuple) as the text it is: it is found so once it is known."""
+    if isinstance(tool, str):
+        return str.__str__(tool)
+    parts: Any = tool
+    return tuple(map(_bare, parts)) if isinstance(tool, tuple) else tool
 
 
 def execution(

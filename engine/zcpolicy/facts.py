@@ -33,14 +33,20 @@ class FactsError(ValueError):
 
 
 class Entry:
-    """One call that ran. `at`: seconds of the session's clock. `ok`: whether the tool reported success."""
+    """One call that ran. `at`: seconds of the session's clock. `ok`: whether the tool reported success.
+
+    Raises FactsError.
+    """
 
     __slots__ = ("agent", "arguments", "at", "ok", "tool")
 
     def __init__(
         self, tool: ToolName, arguments: Mapping[str, object], *, ok: bool = True, at: float = 0.0, agent: str = ""
     ) -> None:
-        self.tool = tool
+        _is(hasattr(arguments, "keys"), "the arguments of an entry are an object")
+        _is(type(ok) is bool, "`ok` of an entry is true or false")
+        _is(type(at) in (int, float), "`at` of an entry is a number of seconds")
+        self.tool = _tool(tool, "an entry")
         self.arguments = arguments
         self.ok = ok
         self.at = at
@@ -92,6 +98,8 @@ class Session:
         _is(platform in ("posix", "windows"), '`platform` is "posix" or "windows"')
         _is(type(supplies_defaults) is bool, "`supplies_defaults` is true or false")
         _is(all(type(part) is str for part in (client, id, turn)), "`client`, `id` and `turn` are text")
+        entries = None if history is None else list(history)
+        _is(entries is None or all(type(one) is Entry for one in entries), "`history` holds what is no `Entry`")
         self.cwd = cwd
         self.interactive = interactive
         self.platform: Platform = platform
@@ -100,7 +108,7 @@ class Session:
         self.supplies_defaults = supplies_defaults
         self.context = dict(context or {})
         self.labels = _names(labels, "labels")
-        self.history: list[Entry] | None = None if history is None else list(history)
+        self.history: list[Entry] | None = entries
         self.resolve_link = resolve_link
         self.clock = clock or _now
         self.client = client

@@ -49,6 +49,8 @@ def generate(plan: Plan, verdicts: dict[int, Verdict]) -> Callable[[Any, Any], D
     fields = schema.get("fields", {})
     if len(fields) > MAX_FAST_FIELDS or sum(map(len, fields)) > MAX_FAST_CHARACTERS:
         return plan.slowly
+    if any(name not in fields for name in schema.get("required", ())):  # an argument that is required and not described
+        return plan.slowly
     shape = _Shape(plan, verdicts)
     source = shape.source() if len(plan.questions) <= MAX_FAST_QUESTIONS else ""
     if not 0 < len(source) <= MAX_SOURCE_CHARACTERS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from zcpolicy.call import same
 from zcpolicy.operands import MISSING, dig
 from zcpolicy.program import names_in
+from zcpolicy.windows import NoTime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ def unmet(require: Require, arguments: dict[str, Any], run: ResolvedAgentExecuti
         return True
     names = names_in(stack.program, require["earlier"])
     within = float(require["within"]) if "within" in require else None
-    oldest = run.resolver.now(run.session) - within if within is not None else None
+    try:
+        oldest = run.resolver.now(run.session) - within if within is not None else None
+    except NoTime:
+        return True
     return not any(
         entry.ok
         and entry.tool in names
@@ -40,9 +44,17 @@ def unmet(require: Require, arguments: dict[str, Any], run: ResolvedAgentExecuti
 def _alike(require: Require, entry: Entry, arguments: dict[str, Any]) -> bool:
     for path in require.get("same", ()):
         before, now = dig(dict(entry.arguments), tuple(path)), dig(arguments, tuple(path))
-        if before is MISSING or now is MISSING or not same(before, now):
+        if before is MISSING or now is MISSING or not _same(before, now):
             return False
     return True
+
+
+def _same(before: object, now: object) -> bool:
+    """What a host reports of an earlier call was never judged."""
+    try:
+        return same(before, now)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _entries(require: Require, run: ResolvedAgentExecution) -> Iterator[Entry] | None:

@@ -147,6 +147,8 @@ def _mentioned(root: str, rest: tuple[str, ...]) -> Operand:
     if not rest:
         return Operand("urls", lambda call: call.found.urls, item="url")
     part = rest[0]
+    if part not in URL_PARTS:
+        return _constant("any", MISSING)
 
     def read(call: Call) -> list[object]:
         from zcpolicy.predicates.url import read_url

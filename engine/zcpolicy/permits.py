@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def record(decision: Decision, ok: bool) -> None:
-    """Marks, charges and remembers a call that runs now."""
+    """Marks, charges and remembers a call that runs now. Raises NoTime, and then leaves nothing."""
     plan, run = decision.verdict.plan, decision.run
     if plan is None:
         return
-    run.session.mark(labels_of(plan, decision.arguments, run))
     now = run.resolver.now(run.session)
+    run.session.mark(labels_of(plan, decision.arguments, run))
     run.resolver.ledger.add(charges_of(plan, decision.arguments, run, now))
     entry = Entry(plan.name, decision.arguments, ok=ok, at=now, agent=run.agent)
     run.session.record(entry)
@@ -49,7 +49,7 @@ def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecutio
     common: dict[str, Any] = {
         "at": now,
         "tool": plan.name,
-        "client": run.session.client,
+        "clients": frozenset(one.session.client for one in line),
         "agents": tuple(level.agent for level in counted),
         "chains": frozenset(name for level in counted for name in level.chain),
         "skills": frozenset(skill for level in counted for skill in level.skills),

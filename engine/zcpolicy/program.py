@@ -102,12 +102,14 @@ def pack(ids: set[int] | frozenset[int]) -> ToolIds:
 def unpack(ids: ToolIds, count: int = MAX_TOOLS) -> frozenset[int]:
     """The ids of a packed set. Raises CompiledError if it is not one, or names an id of `count` or above."""
     out: set[int] = set()
+    above = -1
     try:
         for part in ids.split(",") if ids else ():
             first, dash, last = part.partition("-")
             low, high = int(first), int(last if dash else first)
-            if not 0 <= low <= high < count:
+            if not above < low <= high < count:  # ascending, so that ranges cannot repeat each other without end
                 raise ValueError
+            above = high
             out.update(range(low, high + 1))
     except ValueError:
         raise CompiledError(f"`{ids[:60]}` is not a set of tools of this policy") from None

@@ -11,7 +11,7 @@ from zcpolicy.delegation import is_independent, refusal, stack_below
 from zcpolicy.execution import ResolvedAgentExecution, execution
 from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.mentions import sources
-from zcpolicy.names import is_canonical, skeleton
+from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, skeleton
 from zcpolicy.narrowing import body_of
 from zcpolicy.plan import Plan
 from zcpolicy.program import head_of
@@ -19,6 +19,7 @@ from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, put
 from zcpolicy.skills import known_skills, may_load
 from zcpolicy.stack import Level, Stack, level_of
+from zcpolicy.windows import told
 
 __all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", "UnknownAgent"]
 
@@ -151,8 +152,11 @@ class Resolver(Sealed):
     # --- for the engine ------------------------------------------------------------------------------------------
 
     def now(self, session: Session) -> float:
-        """The session's clock, never before a time that was already acted on: a clock set back grants nothing."""
-        return self.ledger.now(session.clock())
+        """The session's clock, never before a time that was already acted on: a clock set back grants nothing.
+
+        Raises NoTime.
+        """
+        return self.ledger.now(told(session.clock))
 
     def done_by(self, client: str) -> list[Entry]:
         """Calls that ran in this process for a client, in any session."""
@@ -187,7 +191,7 @@ class Resolver(Sealed):
         if found is None:
             parts = (tool,) if isinstance(tool, str) else tool
             found = "unknown-tool" if all(is_canonical(part, self._looks) for part in parts) else "not-canonical"
-            if not known:
+            if not known and sum(map(len, parts)) <= MAX_NAME_CHARACTERS:
                 if len(self._unknown) >= MAX_UNKNOWN_NAMES:
                     self._unknown.clear()
                 self._unknown[tool] = found
@@ -252,9 +256,19 @@ def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) ->
         return above
     session.mark(above.labels)
     session.interactive = session.interactive and above.interactive
-    if session.above is None:
+    if session.above is None and not _stands_above(session, above):
         session.above = above
     return session
+
+
+def _stands_above(session: Session, below: Session) -> bool:
+    """Whether a session is itself above another: a host may run an agent and those below it in one session."""
+    one: Session | None = below
+    while one is not None:
+        if one is session:
+            return True
+        one = one.above
+    return False
 
 
 def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:

@@ -53,6 +53,10 @@ def _number(value: Any, depth: int) -> bool:
         return False
 
 
+def _whole(value: Any, depth: int) -> bool:
+    return _number(value, depth) and value.isdecimal()
+
+
 def _one_of(*choices: str) -> Check:
     return lambda value, depth: type(value) is str and value in choices
 
@@ -150,9 +154,15 @@ _TESTED: Final = (
     _object({"has": _NAMES}),
     _object({"marked": _text}),
 )
-_RULE: Final = _object(
-    {"effect": _one_of("allow", "ask", "deny", "auto_approve", "mark"), "tools": _text},
-    {"if": _condition, "because": _text, "approval": _flag, "label": _text, "unclear": _one_of("ask")},
+_RULE_MORE: Final[dict[str, Check]] = {
+    "if": _condition,
+    "because": _text,
+    "approval": _flag,
+    "unclear": _one_of("ask"),
+}
+_RULE: Final = _either(
+    _object({"effect": _one_of("allow", "ask", "deny", "auto_approve"), "tools": _text}, _RULE_MORE),
+    _object({"effect": _one_of("mark"), "tools": _text, "label": _text}, _RULE_MORE),
 )
 _WINDOW: Final = _object(
     {"kind": _one_of("turn", "session", "rolling", "calendar")},
@@ -179,7 +189,7 @@ _BODY: Final = _object(
         "skills": _TEXTS,
         "memory": _object({"read": _TEXTS, "write": _TEXTS}),
         "delegate": _object(
-            {"to": _map(_object({}, {"independent": _flag, "because": _text}))}, {"depth": _number, "none": _flag}
+            {"to": _map(_object({}, {"independent": _flag, "because": _text}))}, {"depth": _whole, "none": _flag}
         ),
         "approval": _object(
             {},

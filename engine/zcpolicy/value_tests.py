@@ -37,6 +37,8 @@ def asker(leaf: Leaf, kind: str, other: Operand | None) -> Ask:
         return _member(kind, grants, other) if other is not None else unknown
     right = leaf["right"]
     items = tuple(plain(value) for value in right) if isinstance(right, list) else ()
+    if test != "contains" and not all(isinstance(item, str) for item in items):
+        return unknown
     maker = _MAKERS.get(test)
     return maker(items, kind, grants) if maker and items and other is None else unknown
 

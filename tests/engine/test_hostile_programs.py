@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,7 +57,8 @@ def whole() -> Any:
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.text(max_size=3),
-    st.sampled_from(["", "0", "-1", "0-9", "x", "1e999", "args", "paths", "deny", "[", "(?", "\ud7ff", "1" * 2_000, "agent:", "Nowhere/Zone", "any", "object"]),
+    st.sampled_from(["", "0", "-1", "0-9", "x", "1e999", "args", "paths", "deny", "[", "(?", "\ud7ff", "1" * 2_000, "agent:", "Nowhere/Zone", "any", "object",
+        "1.5", "mark", ["urls", "x"], [True], "0-1,0-1"]),
     st.lists(st.text(max_size=2), max_size=2), st.dictionaries(st.sampled_from(["kind", "n", "list", "to", "x"]), st.text(max_size=2), max_size=2),
 )  # fmt: skip
 
@@ -102,3 +104,38 @@ def test_a_program_of_any_shape_is_refused_or_decides(changes: list[tuple[tuple[
                     run.permit(decision, approved=True)
     except (CompiledError, ResolveError):
         return
+
+
+def changed(path: tuple[Any, ...], value: Any) -> Resolver:
+    odd = copy.deepcopy(whole())
+    at = odd
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    origins: Any = {"agents": {}, "ceiling": {}, "skills": {}}
+    return Resolver(load_compiled(Program.build(odd, origins).dump()))
+
+
+OWN = ("agents", "a", "body")
+REFUSED: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "a depth that is no whole number": ((*OWN, "delegate", "depth"), "1.5"),
+    "a mark without a label": ((*OWN, "rules", 0, "effect"), "mark"),
+    "tools that are named over and over": ((*OWN, "rules", 0, "tools"), "0-1,0-1,0-1"),
+}
+UNKNOWN: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "a part that no URL has": ((*OWN, "rules", 4, "if", "left"), ["urls", "x"]),
+    "a pattern that is no text": ((*OWN, "rules", 6, "if", "right"), [True]),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str) -> None:
+    with pytest.raises(CompiledError):
+        changed(*REFUSED[what]).resolve("a")
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_a_test_that_cannot_be_made_is_unknown(what: str) -> None:
+    run = changed(*UNKNOWN[what]).resolve("a", session=Session(interactive=True))
+    assert run.decide("t", CALL).effect != "allow"
+    assert run.decide("t", CALL).to_json(trace=True)

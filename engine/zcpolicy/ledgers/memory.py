@@ -28,12 +28,12 @@ class Charge:
     """One amount of one unit that one call spent.
 
     `agents`: the acting agent and those above it. `chains`: they and all that they narrow. `skills`: active in them.
-    `sessions`, `turns`: of the acting execution and those above it. `argument`: the path below args of a sum.
+    `clients`, `sessions`, `turns`: of the acting execution and those above it. `argument`: the path below args of a sum.
     `values`: for each argument that some limit keeps pots by, the pots that this call counts in.
     """
 
     __slots__ = (
-        "agents", "amount", "argument", "at", "chains", "client", "currency", "sessions", "skills", "tool", "turns", "unit",
+        "agents", "amount", "argument", "at", "chains", "clients", "currency", "sessions", "skills", "tool", "turns", "unit",
         "values",
     )  # fmt: skip
 
@@ -44,7 +44,7 @@ class Charge:
         unit: str,
         amount: int | Decimal,
         tool: ToolName,
-        client: str,
+        clients: frozenset[str],
         agents: tuple[str, ...],
         chains: frozenset[str],
         skills: frozenset[str] = frozenset(),
@@ -58,7 +58,7 @@ class Charge:
         self.unit = unit
         self.amount = amount
         self.tool = tool
-        self.client = client
+        self.clients = clients
         self.agents = agents
         self.chains = chains
         self.skills = skills

@@ -1,0 +1,179 @@
+"""What a host hands over may be odd: names of another type, a clock that fails, a history that is none, a yes that is none."""
+
+import enum
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.engine.programs import body, limit, program, rule, run, schema, tool
+from zcpolicy import Entry, FactsError, PermitError, Resolver, Session
+from zcpolicy.windows import calendar
+
+T, U = tool("t", schema(p="path", n="number")), tool("u", schema(p="path"))
+ALLOW = rule("allow", "0-1")
+
+
+# --- names and arguments -----------------------------------------------------------------------------------------
+
+
+class Name(enum.StrEnum):
+    T = "t"
+
+
+class Pair(NamedTuple):
+    server: str
+    name: str
+
+
+@pytest.mark.parametrize("name", [Name.T, Pair("s", "t")])
+def test_a_name_of_a_subclass_is_answered_alike_at_first_and_later(name: Any) -> None:
+    tools = [tool("t"), tool("s/t")]
+    execution = run(tools, ALLOW, connect={"servers": ["s"], "tools": "1"})
+    assert [execution.decide(name, {}).reason for _ in range(2)] == ["allowed"] * 2
+
+
+def test_what_only_calls_itself_a_decimal_is_no_number() -> None:
+    forged = type("Decimal", (), {})()
+    assert run([T], ALLOW.copy() | {"tools": "0"}).decide("t", {"n": forged}).reason == "malformed"
+
+
+@pytest.mark.parametrize("extra", ["deny", "allow"])
+@pytest.mark.parametrize("arguments", [{}, "{}"])
+def test_an_argument_that_is_required_and_not_described(extra: str, arguments: Any) -> None:
+    bare: Any = {"kind": "object", "fields": {}, "required": ["x"], "extra": extra}
+    assert run([tool("t", bare)], rule("allow", "0")).decide("t", arguments).reason == "malformed"
+
+
+# --- the clock ---------------------------------------------------------------------------------------------------
+
+
+def failing() -> float:
+    raise OSError
+
+
+CLOCKS: dict[str, Callable[[], Any]] = {
+    "fails": failing,
+    "none": lambda: None,
+    "text": lambda: "noon",
+    "not a number": lambda: float("nan"),
+    "without end": lambda: float("inf"),
+    "before all time": lambda: -1e30,
+    "after the calendar": lambda: 1e18,
+}
+DAY = {"kind": "calendar", "calendar": "day", "zone": "Europe/Berlin"}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("window", [DAY, {"kind": "rolling", "seconds": "60"}, {"kind": "session"}])
+def test_a_clock_that_does_not_tell_the_time_leaves_no_room(clock: str, window: dict[str, str]) -> None:
+    session = Session(clock=CLOCKS[clock])
+    execution = run([T], rule("allow", "0"), limits=[limit("1", window=window)], session=session)
+    first = execution.decide("t", {})
+    if first.effect == "allow":  # nothing is spent yet, whatever the time
+        with pytest.raises(PermitError, match="does not tell the time"):
+            execution.permit(first)
+        return
+    assert first.reason == "ledger-unavailable"
+    assert first.to_json()["charges"] == []
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_clock_that_does_not_tell_the_time_meets_no_precondition(clock: str) -> None:
+    session = Session(clock=CLOCKS[clock], history=[Entry("u", {}, at=1)])
+    require = [{"earlier": "1", "later": "0", "within": "60"}]
+    assert run([T, U], ALLOW, require=require, session=session).decide("t", {}).reason == "precondition"
+
+
+@pytest.mark.parametrize("zone", ["America/Havana", "Atlantic/Azores"])
+def test_a_midnight_that_comes_twice_begins_one_day(zone: str) -> None:
+    fall_back = {
+        "America/Havana": datetime(2024, 11, 3, 4, tzinfo=UTC),
+        "Atlantic/Azores": datetime(2024, 10, 27, tzinfo=UTC),
+    }
+    midnight = fall_back[zone].timestamp()
+    window: Any = {"kind": "calendar", "calendar": "day", "zone": zone}
+    starts = {calendar(window, midnight + minutes * 60)[0] for minutes in range(0, 180, 10)}
+    assert starts == {midnight}
+
+
+# --- the history -------------------------------------------------------------------------------------------------
+
+ENTRIES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "no tool": (None, {}, {}),
+    "an object as tool": ({"a": 1}, {}, {}),
+    "three names": (["a", "b", "c"], {}, {}),
+    "no arguments": ("u", None, {}),
+    "text as arguments": ("u", "{}", {}),
+    "no time": ("u", {}, {"at": None}),
+    "text as time": ("u", {}, {"at": "noon"}),
+    "text as success": ("u", {}, {"ok": "no"}),
+}
+
+
+@pytest.mark.parametrize("what", ENTRIES)
+def test_an_entry_of_another_shape(what: str) -> None:
+    name, arguments, more = ENTRIES[what]
+    with pytest.raises(FactsError):
+        Entry(name, arguments, **more)
+
+
+def test_a_history_holds_entries() -> None:
+    odd: Any = ["u"]
+    with pytest.raises(FactsError):
+        Session(history=odd)
+
+
+def test_an_earlier_call_is_held_against_this_one_whatever_it_held() -> None:
+    require = [{"earlier": "1", "later": "0", "same": [["n"]]}]
+    server = tool("s/u", schema(n="any"))
+    pair: Any = ["s", "u"]  # as JSON writes it
+    for value, reason in ((float("nan"), "precondition"), ([float("inf")], "precondition"), (1.0, "allowed")):
+        session = Session(history=[Entry(pair, {"n": value})])
+        execution = run(
+            [T, server], rule("allow", "0"), require=require, connect={"servers": [], "tools": ""}, session=session
+        )
+        assert execution.decide("t", {"n": 1}).reason == reason
+
+
+# --- permits, clients, sessions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ["no", 1, [False], None])
+def test_only_a_yes_is_a_yes(answer: Any) -> None:
+    execution = run([T], rule("allow", "0", approval=True))
+    with pytest.raises(PermitError):
+        execution.permit(execution.decide("t", {}), approved=answer)
+
+
+def test_what_is_no_decision_is_not_permitted() -> None:
+    odd: Any = None
+    with pytest.raises(PermitError):
+        run([T], rule("allow", "0")).permit(odd)
+
+
+PER_CLIENT = limit("1", each=["client"], window={"kind": "rolling", "seconds": "60"})
+FAMILY = [
+    body("a", ALLOW, limits=[PER_CLIENT], delegate={"to": {"b": {}}}, require=[{"earlier": "1", "later": "0"}]),
+    body("b", ALLOW, delegate={"to": {"a": {}}}),
+]
+
+
+@pytest.mark.parametrize("client", ["", "c", "another"])
+def test_a_child_counts_for_the_client_of_those_above_it(client: str) -> None:
+    resolver = Resolver(program([T, U], *FAMILY))
+    above = resolver.resolve("a", session=Session(client="c"))
+    child = resolver.resolve("b", session=Session(client=client), parent=above)
+    child.permit(child.decide("u", {}))
+    assert child.decide("u", {}).reason == "budget"
+    assert above.decide("u", {}).reason == "budget"
+
+
+def test_sessions_that_host_each_other_end() -> None:
+    one, two = Session(), Session()
+    resolver = Resolver(program([T, U], *FAMILY))
+    resolver.resolve("b", session=two, parent=resolver.resolve("a", session=one))
+    child = resolver.resolve("b", session=one, parent=resolver.resolve("a", session=two))
+    assert child.decide("t", {}).reason == "precondition"
+    assert (one.above, two.above) == (None, one)
