@@ -6,7 +6,7 @@ NOT_TIMED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filte
 
 settings.register_profile(
     "short",
-    max_examples=40,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=NOT_TIMED,

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import assume
 
 from policy_lang import ast
-from policy_lang.compile import Compiled, compile_text
+from policy_lang.compile import Compiled, compile_policy, compile_text
 from tests.reference import Execution, Facts, HostNarrowing, Policy, Ran
 from tests.strategies import Session, Sketch, Story
 from tests.strategies.calls import Limits
@@ -56,6 +56,19 @@ def program(sketch: Sketch, text: str | None = None) -> Program:
     assume(made is not None)
     assert made is not None
     return made
+
+
+def under_a_layer(sketch: Sketch, above: str) -> tuple[Program, Policy]:
+    """The sketch as the lower of two layers, compiled and for the oracle; what does not compile is discarded."""
+    compiled(sketch)  # writes the catalogue
+    high, low = FOLDER / "above.zcpolicy", FOLDER / "below.zcpolicy"
+    high.write_text(above, "utf-8")
+    declared_above = ("label", "context", "let")
+    low.write_text("\n".join(one for one in sketch.text().splitlines() if not one.startswith(declared_above)), "utf-8")
+    made = compile_policy(low, layers=[high]).program
+    assume(made is not None)
+    assert made is not None
+    return made, Policy.read(low, [high])
 
 
 def tool(key: tuple[str | None, str]) -> Any:
@@ -127,7 +140,7 @@ def by_engine(story: Story, policy: Program) -> list[Said]:
     answers: list[Said] = []
     for call in story.calls:
         clock.now += call.after
-        decision = run.decide(tool(call.tool), dict(call.arguments))
+        decision = run.decide(tool(call.tool), call.sent)
         answers.append(said(decision))
         if decision.effect == "allow":
             run.permit(decision)
@@ -138,7 +151,7 @@ def first(story: Story, policy: Program, session: Session | None = None) -> str:
     """The effect of the story's first call."""
     run = engine_run(story, policy, Clock(), session)
     call = story.calls[0]
-    return run.decide(tool(call.tool), dict(call.arguments)).effect
+    return run.decide(tool(call.tool), call.sent).effect
 
 
 def no_wider(narrow: str, wide: str) -> bool:
@@ -149,9 +162,8 @@ def no_wider(narrow: str, wide: str) -> bool:
 # --- the oracle ----------------------------------------------------------------------------------------
 
 
-def oracle_run(story: Story) -> Execution:
+def oracle_run(story: Story, policy: Policy) -> Execution:
     """The story's agent at work in the oracle."""
-    policy = Policy.loads(story.sketch.text(), FOLDER)
     given = story.session
     facts = Facts(
         cwd=given.cwd,
@@ -173,9 +185,9 @@ def oracle_run(story: Story) -> Execution:
     )
 
 
-def by_oracle(story: Story) -> list[Said]:
+def by_oracle(story: Story, policy: Policy | None = None) -> list[Said]:
     """The answers of the oracle; what is allowed runs."""
-    run = oracle_run(story)
+    run = oracle_run(story, Policy.loads(story.sketch.text(), FOLDER) if policy is None else policy)
     source = run.world.root.tree.source
     answers: list[Said] = []
     for call in story.calls:

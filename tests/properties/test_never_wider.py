@@ -10,8 +10,7 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from policy_lang.compile import compile_policy
-from tests.properties.both import FOLDER, first, no_wider, program
+from tests.properties.both import first, no_wider, program, under_a_layer
 from tests.strategies import Story, sketches, stories
 from tests.strategies.calls import some_narrowings
 from tests.strategies.variations import layers, restricted
@@ -27,15 +26,8 @@ def test_a_restriction_more_never_widens(story: Story, data: st.DataObject) -> N
 @given(stories(sketches(), most=1), st.data())
 def test_a_layer_never_widens(story: Story, data: st.DataObject) -> None:
     policy = program(story.sketch)
-    (FOLDER / "above.zcpolicy").write_text(data.draw(layers(story.sketch)), "utf-8")
-    below = "\n".join(
-        line for line in story.sketch.text().splitlines() if not line.startswith(("label", "context", "let"))
-    )
-    (FOLDER / "below.zcpolicy").write_text(below, "utf-8")
-    layered = compile_policy(FOLDER / "below.zcpolicy", layers=[FOLDER / "above.zcpolicy"])
-    assume(layered.program is not None)
-    assert layered.program is not None
-    assert no_wider(first(story, layered.program), first(story, policy))
+    layered, _ = under_a_layer(story.sketch, data.draw(layers(story.sketch)))
+    assert no_wider(first(story, layered), first(story, policy))
 
 
 @given(stories(sketches("narrows"), most=1))

@@ -18,7 +18,7 @@ def test_no_callable_tool_is_hidden(story: Story) -> None:
     run = engine_run(story, program(story.sketch), Clock())
     shown = run.tools()
     for call in story.calls:
-        if run.decide(tool(call.tool), dict(call.arguments)).effect != "deny":
+        if run.decide(tool(call.tool), call.sent).effect != "deny":
             assert tool(call.tool) in shown
 
 

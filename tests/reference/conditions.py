@@ -211,13 +211,14 @@ def _fact(now: Circumstances, name: str) -> Found | Missing:
 
 
 def _tool_fact(now: Circumstances, name: str) -> Found | Missing:
+    """What the catalogue says; the host's own tools have the server `""`."""
     tool = now.call.tool
     hint = {"read_only": "readOnlyHint", "destructive": "destructiveHint", "open_world": "openWorldHint"}.get(name)
     value: Plain
     if hint is not None:
         value = tool.hints.get(hint)
     else:
-        value = {"name": tool.name[1], "server": tool.name[0], "risk": tool.risk}[name]
+        value = {"name": tool.name[1], "server": tool.name[0] or "", "risk": tool.risk}[name]
     return "absent" if value is None else Found(value, {"kind": "any"})
 
 

@@ -3,10 +3,11 @@
 Out: values that both the engine and the oracle can be asked about.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import strategies as st
 
@@ -30,11 +31,27 @@ WRONG: tuple[Any, ...] = (None, "abc", 1, True, [], {}, Decimal("1.5"), ["abc", 
 
 @dataclass(frozen=True)
 class Call:
-    """One call; `after`: seconds that pass before it."""
+    """One call; `after`: seconds that pass before it; `wired`: the host has its arguments as JSON text."""
 
     tool: tuple[str | None, str]
     arguments: Mapping[str, Any]
     after: int = 0
+    wired: bool = False
+
+    @property
+    def sent(self) -> dict[str, Any] | str:
+        """The arguments as the host hands them over."""
+        return json_text(self.arguments) if self.wired else dict(self.arguments)
+
+
+def json_text(value: Any) -> str:
+    """JSON with exact numbers."""
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        return "{" + ", ".join(f"{json.dumps(name)}: {json_text(one)}" for name, one in members.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, cast("Sequence[Any]", value))) + "]"
+    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value)
 
 
 @dataclass(frozen=True)
@@ -177,7 +194,7 @@ def calls(draw: st.DrawFn, sketch: Sketch) -> Call:
             ),
             {},
         )
-    return Call(tool.key, draw(arguments(tool)), draw(st.sampled_from((0, 0, 0, 30, 100, 4000))))
+    return Call(tool.key, draw(arguments(tool)), draw(st.sampled_from((0, 0, 0, 30, 100, 4000))), draw(rarely(3)))
 
 
 @st.composite

@@ -69,7 +69,7 @@ def split(draw: st.DrawFn, sketch: Sketch) -> tuple[str, str]:
     return root, part
 
 
-PREFIXED = ("secrets", "roots", "names", "few", "all_servers", "p0", "p1")
+PREFIXED = ("secrets", "roots", "names", "few", "all_servers", "few_tools", "p0", "p1")
 
 
 @st.composite
