@@ -34,6 +34,18 @@ OPTIONS: Final[Mapping[str, str]] = {
     "ack": "--pager",
     "ugrep": "--pager --filter --save-config",
     "diff": "-l --paginate",
+    "bat": "-o --pager --output --config-file --config-dir --generate-config-file cache",
+    "batcat": "-o --pager --output --config-file --config-dir --generate-config-file cache",
+    "delta": "--pager",
+    "fzf": "--preview --bind --listen --with-shell --history --become --execute",
+    "iconv": "-o --output",
+    "xmllint": "-o --output --shell --encode",
+    "xsltproc": "-o --output",
+    "tidy": "-m -o -f -modify -output -file -config",
+    "ctags": "-o -f -L --options --options-maybe --output-format --optlib-dir",
+    "clang-format": "-i",
+    "shfmt": "-w --write",
+    "lsof": "-D",
     "sdiff": "-o --output --diff-program",
     "diff3": "--diff-program",
     "file": "-C -m --compile --magic-file",
@@ -41,7 +53,9 @@ OPTIONS: Final[Mapping[str, str]] = {
     "yq": "-i -s --inplace --in-place --split-exp --split-exp-file",
     "sponge": "#1",
     "less": "-o -O -k -t -T --log-file --LOG-FILE --lesskey-file --lesskey-src --lesskey-content --tag --tag-file +",
+    "zless": "-o -O -k -t -T --log-file --LOG-FILE --lesskey-file --lesskey-src --lesskey-content --tag --tag-file +",
     "more": "+",
+    "zmore": "+",
     "most": "+",
     "man": "-P -H -C -X -T -Z -p --pager --html --config-file --gxditview --troff-device --ditroff --preprocessor",
     "info": "-o --output --dribble --restore --init-file",
@@ -68,6 +82,11 @@ OPTIONS: Final[Mapping[str, str]] = {
     "wget": "-O -o -a -P -e -i --execute --output-document --output-file --append-output --directory-prefix "
     "--use-askpass --config --save-cookies --warc-file --warc-cdx --warc-tempdir --hsts-file --rejected-log "
     "--preserve-permissions --input-file",
+    "http": "-o -d --output --download --session --session-read-only",
+    "aria2c": "-o -d -i -l --dir --out --log --conf-path --input-file --save-session --on-download-complete "
+    "--on-download-start --on-download-stop --on-download-error --on-download-pause --on-bt-download-complete",
+    "yt-dlp": "-o -P -a --exec --exec-before-download --output --paths --config-locations --downloader --external-downloader "
+    "--use-postprocessor --plugin-dirs --print-to-file --batch-file --netrc-cmd --cookies --ffmpeg-location --load-info-json",
     "nc": "-e -c -o --exec --sh-exec --lua-exec --output --hex-dump --append-output",
     "ncat": "-e -c -o --exec --sh-exec --lua-exec --output --hex-dump --append-output",
     "nmap": "-o --script --script-args --script-args-file --datadir --stylesheet --servicedb --versiondb -iL",
@@ -136,7 +155,6 @@ OPTIONS: Final[Mapping[str, str]] = {
     "pdflatex": "-shell-escape -enable-write18 -output-directory -aux-directory -jobname -output-format",
     "latex": "-shell-escape -enable-write18 -output-directory -aux-directory -jobname -output-format",
     "dot": "-o -O -l",
-    "jq": "--seq-file",
     # other programs with a language of their own
     "sqlite3": "-cmd -init -A #2",
     "psql": "-c -f -o -L -v -X --command --file --output --log-file --set --variable",
@@ -174,7 +192,7 @@ GIT_GLOBAL: Final = "-c -C --exec-path --git-dir --work-tree --config-env --name
 GIT_ANY: Final = (
     "--output --output-directory --exec --exec-path --upload-pack --receive-pack --open-files-in-pager --ext-diff "
     "--textconv --extcmd --config --config-env --git-dir --strategy --export-marks --sendmail-cmd --smtp-server --to-cmd "
-    "--cc-cmd --header-cmd --httpd --web --separate-git-dir"
+    "--cc-cmd --header-cmd --httpd --web --separate-git-dir --show-signature --in-place"
 )
 GIT: Final[Mapping[str, str]] = {
     "archive": "-o --remote",
