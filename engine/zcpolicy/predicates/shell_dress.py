@@ -21,7 +21,7 @@ MAX_TEXTS: Final = 64
 """Texts within a text (`sh -c`, `eval`, …) that are read; with more the text is opaque."""
 MAX_STARTS: Final = 16
 """Places in one command where a launched command may begin; with more the text is opaque."""
-MAX_WORK: Final = 200_000
+MAX_WORK: Final = 50_000
 """Words that are looked at behind launchers in one text; with more the text is opaque."""
 
 

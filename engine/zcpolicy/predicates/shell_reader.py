@@ -289,6 +289,7 @@ class _Walk:
             self.account.require(False)
             return
         self.heredoc_lines.add(line)
+        self.account.require(_is_closed(source[start.end_byte : line]))
         delimiter = next(part for part in found.groups() if part is not None)
         self.account.require(_ends_at(source, line, delimiter, strips) == end.end_byte)
         known = {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "pipeline", "command", "list"}
@@ -297,6 +298,11 @@ class _Walk:
                 self.account.require(False)
             if child.type == "file_redirect" and self._operands(child):
                 self.account.require(False)
+
+
+def _is_closed(line: bytes) -> bool:
+    """Whether the line break behind it is one to every shell, and not inside a quote or a substitution."""
+    return line.count(b"(") == line.count(b")") and not any(line.count(quote) % 2 for quote in (b"'", b'"', b"`"))
 
 
 def _ends_at(source: bytes, line: int, delimiter: bytes, strips: bool) -> int:
