@@ -89,3 +89,10 @@ def test_ci_does_what_the_readme_tells_a_newcomer() -> None:
     assert [line.partition("#")[0].strip() for line in told.text.splitlines()] == [
         line for line in ci if line.startswith("scripts/")
     ]
+
+
+def test_the_index_of_decisions_lists_them_all() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[.+\]\((.+)\)$", index, re.MULTILINE)
+    assert listed == sorted(page.name for page in folder.glob("0*.md"))
