@@ -11,7 +11,6 @@ from zcpolicy.operands import MISSING, dig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from zcpolicy.operands import Call, Site
@@ -112,14 +111,3 @@ def _join(one: Truth, two: Truth, decisive: bool) -> Truth:
     if one is decisive or two is decisive:
         return decisive
     return None if one is None or two is None else not decisive
-
-
-def tests_of(node: Node) -> Iterator[Test]:
-    """All leaves, in order."""
-    if isinstance(node, Test):
-        yield node
-    elif isinstance(node, Not):
-        yield from tests_of(node.part)
-    else:
-        for part in node.parts:
-            yield from tests_of(part)

@@ -110,13 +110,6 @@ def _same_idna(written: str, host: str) -> bool:
     return unicodedata.normalize("NFC", written) == idna_to_unicode(host)
 
 
-def check_url(text: str) -> str | None:
-    """Why a URL to compare with is unusable, or `None`."""
-    if parse_url(text) is None:
-        return f"`{text}` is no URL that every parser reads alike"
-    return None
-
-
 def same_url(operands: tuple[str, ...], granting: bool) -> Callable[[object], Truth]:
     """Whether a URL is one of the operands, in normal form."""
     urls = [parse_url(operand) for operand in operands]

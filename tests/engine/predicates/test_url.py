@@ -13,7 +13,6 @@ from zcpolicy.predicates.url import (
     ANY_PATH,
     MAX_URL_CHARACTERS,
     Url,
-    check_url,
     file_path,
     parse_url,
     read_url,
@@ -187,11 +186,6 @@ def test_partly_known_urls(parts: tuple[str | None, ...], expected: Url | None) 
 @pytest.mark.parametrize("granting", [True, False])
 def test_urls_compare_normal_forms(operand: str, text: object, expected: Truth, granting: bool) -> None:
     assert same_url((operand,), granting)(text) is expected
-
-
-def test_operands_of_comparison() -> None:
-    assert check_url("https://a/") is None
-    assert check_url("https://u@a/") == "`https://u@a/` is no URL that every parser reads alike"
 
 
 @pytest.mark.parametrize(
