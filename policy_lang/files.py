@@ -44,7 +44,9 @@ def read_bytes(path: Path, limit: int) -> bytes | str:
     """The bytes of a regular file of at most `limit` bytes, or a phrase that says why not."""
     try:
         if not path.is_file():
-            return "is a folder" if path.is_dir() else "does not exist" if not path.exists() else "is not a regular file"
+            return (
+                "is a folder" if path.is_dir() else "does not exist" if not path.exists() else "is not a regular file"
+            )
         with path.open("rb") as stream:
             data = stream.read(limit + 1)
     except (OSError, ValueError) as error:

@@ -148,7 +148,9 @@ class _Lowering:
         if requires:
             out["require"], origins["require"] = requires, places
 
-    def _settings(self, bodies: tuple[BoundBody, ...], statements: tuple[Placed, ...], out: Body, others: dict[str, list[Place]]) -> None:
+    def _settings(
+        self, bodies: tuple[BoundBody, ...], statements: tuple[Placed, ...], out: Body, others: dict[str, list[Place]]
+    ) -> None:
         said = {
             "autonomy": (ast.Autonomy,), "connect": (ast.Connect,), "skills": (ast.Skills,), "memory": (ast.Memory,),
             "delegate": (ast.Delegate, ast.DelegateDepth, ast.DelegateNone), "approval": (ast.Approval,),

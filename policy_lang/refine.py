@@ -18,7 +18,9 @@ STRICTER: dict[str, frozenset[str]] = {
 """For each listed kind, the kinds that a statement may refine it to, besides itself."""
 
 
-def refine(listed: Schema, declared: Schema, node: ast.Tool, source: Source, shown: str) -> tuple[Schema, tuple[Diagnostic, ...]]:
+def refine(
+    listed: Schema, declared: Schema, node: ast.Tool, source: Source, shown: str
+) -> tuple[Schema, tuple[Diagnostic, ...]]:
     """The listed schema as the statement refines it; parameters that it leaves out stay as listed."""
     found: list[Diagnostic] = []
     fields = dict(listed.get("fields", {}))
@@ -30,12 +32,24 @@ def refine(listed: Schema, declared: Schema, node: ast.Tool, source: Source, sho
             continue
         if old is None:
             near = nearest(name, fields)
-            help_text = f"did you mean `{near}`?" if near else "a statement refines the parameters that the catalogue lists"
-            found.append(Diagnostic(codes.UNKNOWN_ARGUMENT, f"`{shown}` has no parameter `{name}`", source, parameter.span, help=help_text))
+            help_text = (
+                f"did you mean `{near}`?" if near else "a statement refines the parameters that the catalogue lists"
+            )
+            found.append(
+                Diagnostic(
+                    codes.UNKNOWN_ARGUMENT,
+                    f"`{shown}` has no parameter `{name}`",
+                    source,
+                    parameter.span,
+                    help=help_text,
+                )
+            )
             continue
         if parameter.optional and name in required:
             message = f"`{name}` of `{shown}` is required by the catalogue; the statement would make it optional"
-            found.append(Diagnostic(codes.LOOSENED_TOOL, message, source, parameter.span, help=f"write `{name}` without `?`"))
+            found.append(
+                Diagnostic(codes.LOOSENED_TOOL, message, source, parameter.span, help=f"write `{name}` without `?`")
+            )
         merged = refined_kind(old, new)
         if merged is None:
             message = f"`{name}` of `{shown}` is `{show_kind(old)}` in the catalogue, `{show_kind(new)}` here"

@@ -13,7 +13,9 @@ from policy_lang.tools import Catalogue, ToolInfo
 ORDER: tuple[ast.RiskClass, ...] = ("read", "low", "medium", "high")
 
 
-def risk_classes(gathered: Gathered, catalogue: Catalogue, binder: Binder, found: list[Diagnostic]) -> tuple[ast.RiskClass, ...]:
+def risk_classes(
+    gathered: Gathered, catalogue: Catalogue, binder: Binder, found: list[Diagnostic]
+) -> tuple[ast.RiskClass, ...]:
     """The class of each tool, by id. A `risk` statement of a lower layer counts only where it tightens."""
     classes: list[ast.RiskClass] = [_own_class(tool, catalogue.trusted) for tool in catalogue.tools]
     for number, layer in enumerate(gathered.layers):
@@ -55,4 +57,8 @@ def _loosening(
     if above:
         highest = max(above, key=ORDER.index)
         message = f"a layer below would lower the class of tools from `{highest}` to `{node.risk}`"
-        found.append(Diagnostic(codes.LOOSENED_BELOW, message, file.source, node.span, help="a lower layer may only raise a class"))
+        found.append(
+            Diagnostic(
+                codes.LOOSENED_BELOW, message, file.source, node.span, help="a lower layer may only raise a class"
+            )
+        )

@@ -53,7 +53,9 @@ def _limited(operands: Operands, limit: LimitAt, ids: frozenset[int]) -> Iterato
             source = limit.placed.file.source
             written = text_of(source, operand.span)
             verb = "need" if len(optional) > 1 else "needs"
-            message = f"{tool_names(operands.bound, optional)} {verb} no `{written}`, and without it this `limit` denies"
+            message = (
+                f"{tool_names(operands.bound, optional)} {verb} no `{written}`, and without it this `limit` denies"
+            )
             help_text = "count by an argument that is always sent; a default in the `tool` statement settles it too"
             yield Diagnostic(codes.ABSENT_ARGUMENT, message, source, operand.span, (), help_text)
 
@@ -89,7 +91,9 @@ def _optional(survey: Survey, operands: Operands, rule: RuleAt) -> Iterator[Diag
         guarded.add(operand.path)
         written = text_of(rule.source, operand.span)
         verb = "need" if len(optional) > 1 else "needs"
-        message = f"{tool_names(survey.bound, optional)} {verb} no `{written}`, and without it {DECIDES[rule.node.effect]}"
+        message = (
+            f"{tool_names(survey.bound, optional)} {verb} no `{written}`, and without it {DECIDES[rule.node.effect]}"
+        )
         help_text = f"if that is meant, say so with `has {written}`; a default in the `tool` statement settles it too"
         yield Diagnostic(codes.ABSENT_ARGUMENT, message, rule.source, operand.span, (), help_text)
 
@@ -124,12 +128,16 @@ def _below_or(node: ast.Condition) -> Iterator[int]:
 
 def _empty(operands: Operands, rule: RuleAt) -> Iterator[tuple[Diagnostic, _Empty]]:
     """Each finding, with a tool and the list of it that may be empty."""
-    tests = [(leaf, grants) for leaf, grants in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.each is not None]
+    tests = [
+        (leaf, grants) for leaf, grants in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.each is not None
+    ]
     also_some = {(leaf.left.root, leaf.left.path) for leaf, _ in tests if leaf.each == "some"}
     for leaf, grants in tests:
         if not grants or leaf.each != "every" or (leaf.left.root, leaf.left.path) in also_some:
             continue
-        found = _empty_argument(operands, rule, leaf) if leaf.left.root == "args" else _empty_lists(operands, rule, leaf)
+        found = (
+            _empty_argument(operands, rule, leaf) if leaf.left.root == "args" else _empty_lists(operands, rule, leaf)
+        )
         if found is None:
             continue
         written = text_of(rule.source, leaf.left.span)
@@ -154,7 +162,13 @@ def _empty_lists(operands: Operands, rule: RuleAt, leaf: ast.Test) -> _Empty | N
     for tool in sorted(rule.ids):
         schema = operands.bound.catalogue.tools[tool].schema
         fields = schema.get("fields", {})
-        lists = [name for name, inner in fields.items() if inner["kind"] == "list" and inner.get("item", {}).get("kind") == kind]
-        if lists and not any(fields[name]["kind"] in (kind, "shell", "command") for name in schema.get("required", []) if name in fields):
+        lists = [
+            name
+            for name, inner in fields.items()
+            if inner["kind"] == "list" and inner.get("item", {}).get("kind") == kind
+        ]
+        if lists and not any(
+            fields[name]["kind"] in (kind, "shell", "command") for name in schema.get("required", []) if name in fields
+        ):
             return tool, lists[0]
     return None

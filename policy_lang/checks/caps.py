@@ -38,7 +38,9 @@ def _onlys(reach: Reach, view: View) -> Iterator[Diagnostic]:
     for at, only in enumerate(onlys):
         if only.placed.via is not None:
             continue
-        tighter = next((o for n, o in enumerate(onlys) if n != at and (o.ids < only.ids or (o.ids == only.ids and n < at))), None)
+        tighter = next(
+            (o for n, o in enumerate(onlys) if n != at and (o.ids < only.ids or (o.ids == only.ids and n < at))), None
+        )
         if tighter is not None:
             label = Label(tighter.placed.file.source, tighter.node.span, "this one forbids all that it does")
             yield _only(only, "this `only` forbids nothing that another one does not", (label,))
@@ -49,7 +51,9 @@ def _onlys(reach: Reach, view: View) -> Iterator[Diagnostic]:
 def _only(only: OnlyAt, message: str, labels: tuple[Label, ...]) -> Diagnostic:
     source = only.placed.file.source
     fix = Fix((remove(source, only.node.span),), safe=True)
-    return Diagnostic(codes.REDUNDANT_ONLY, message, source, only.node.span, labels, "drop it, or name fewer tools", fix)
+    return Diagnostic(
+        codes.REDUNDANT_ONLY, message, source, only.node.span, labels, "drop it, or name fewer tools", fix
+    )
 
 
 def _caps(survey: Survey, view: View) -> Iterator[Diagnostic]:
@@ -58,7 +62,9 @@ def _caps(survey: Survey, view: View) -> Iterator[Diagnostic]:
     for at, cap in enumerate(caps):
         if cap.placed.via is not None:
             continue
-        stricter = next((o for n, o in enumerate(caps) if n != at and _covers(o, cap) and (n < at or not _covers(cap, o))), None)
+        stricter = next(
+            (o for n, o in enumerate(caps) if n != at and _covers(o, cap) and (n < at or not _covers(cap, o))), None
+        )
         if stricter is not None:
             yield _cap(cap, "this `autonomy` caps nothing that another one does not", stricter)
         elif all(answer == "allow" for answer in cap.cap.values()):

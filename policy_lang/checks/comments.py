@@ -26,7 +26,9 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
             file = rule.placed.file
             if id(file) not in below:
                 below[id(file)] = dict(_conditions(file.source, file.file.comments))
-            comment = below[id(file)].get(file.source.position(rule.node.span.end).line + 1) if below[id(file)] else None
+            comment = (
+                below[id(file)].get(file.source.position(rule.node.span.end).line + 1) if below[id(file)] else None
+            )
             if comment is not None:
                 shown = witnesses.any_of(view.body.name, rule.ids, "allow") if view.body.kind == "agent" else None
                 yield replace(_finding(rule, comment), witness=shown)
@@ -46,4 +48,6 @@ def _finding(rule: RuleAt, comment: ast.Comment) -> Diagnostic:
     start = comment.span.start
     fix = Fix((Edit(rule.source, comment.span._replace(end=start + 1), " "),), safe=False)
     help_text = f"write `{word}` without the `#`, or move the comment above the `{rule.node.effect}`"
-    return Diagnostic(codes.COMMENTED_CONDITION, message, rule.source, comment.span, (rule.label("the grant"),), help_text, fix)
+    return Diagnostic(
+        codes.COMMENTED_CONDITION, message, rule.source, comment.span, (rule.label("the grant"),), help_text, fix
+    )

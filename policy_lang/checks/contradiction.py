@@ -47,7 +47,11 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     for view, rule in survey.written_in():
         if not rule.always and rule.ids:
             for finding in _Judge(survey, operands, rule).judge():
-                shown = witnesses.of_rule(view, rule) if finding.code == codes.ALWAYS_TRUE and finding.help != DROP else None
+                shown = (
+                    witnesses.of_rule(view, rule)
+                    if finding.code == codes.ALWAYS_TRUE and finding.help != DROP
+                    else None
+                )
                 yield replace(finding, witness=shown)
 
 
@@ -77,7 +81,11 @@ class _Judge:
 
     def _values(self) -> Iterator[Diagnostic]:
         for leaf, _ in leaves(self.rule.node):
-            if isinstance(leaf, ast.Test) and leaf.op in ("==", "!=", "in", "not in") and not isinstance(leaf.right, ast.Operand):
+            if (
+                isinstance(leaf, ast.Test)
+                and leaf.op in ("==", "!=", "in", "not in")
+                and not isinstance(leaf.right, ast.Operand)
+            ):
                 yield from self._value(leaf)
 
     def _value(self, test: ast.Test) -> Iterator[Diagnostic]:
@@ -151,7 +159,9 @@ class _Judge:
             clash = self._on_one_operand(lits[:MAX_COMPARED])
             if clash is not None:
                 return clash
-        return next((clash for lits in elements.values() if (clash := self._on_elements(lits[:MAX_COMPARED])) is not None), None)
+        return next(
+            (clash for lits in elements.values() if (clash := self._on_elements(lits[:MAX_COMPARED])) is not None), None
+        )
 
     def _on_elements(self, lits: list[Lit]) -> Clash | None:
         """Of a list some element must satisfy a test, and so must every: the same one both."""
@@ -231,9 +241,18 @@ class _Judge:
         second = clash.second.text(source)
         if clash.first is None:
             message = f"`{second}` never holds on {tool_names(self.bound, rule.ids)}"
-            return Diagnostic(codes.CONTRADICTION, message, source, clash.second.leaf.span, (), f"{effect}: drop the test, or the rule")
+            return Diagnostic(
+                codes.CONTRADICTION,
+                message,
+                source,
+                clash.second.leaf.span,
+                (),
+                f"{effect}: drop the test, or the rule",
+            )
         first = clash.first
-        label = Label(source, first.leaf.span, f"the other test: `{first.text(source)}`" if not first.holds else "the other test")
+        label = Label(
+            source, first.leaf.span, f"the other test: `{first.text(source)}`" if not first.holds else "the other test"
+        )
         if clash.whole:
             written = text_of(source, operand_span(clash.second.leaf))
             message = f"no value of `{written}` satisfies all tests of this condition"
@@ -251,7 +270,9 @@ class _Judge:
                 if clash is not None:
                     found = self._contradiction(clash)
                     help_text = "this part of the condition has no effect: correct it or drop it"
-                    yield Diagnostic(codes.DEAD_BRANCH, found.message, found.source, found.span, found.labels, help_text)
+                    yield Diagnostic(
+                        codes.DEAD_BRANCH, found.message, found.source, found.span, found.labels, help_text
+                    )
 
     def _always(self, parts: Sequence[tuple[ast.Condition, bool]]) -> Iterator[Diagnostic]:
         """Where the negation can never hold, and no test can be UNKNOWN."""

@@ -43,7 +43,11 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
         for effect in ("allow", *NEEDS_A_GRANT):
             for rule in view.own(effect):
                 if rule.ids and not rule.ids & left and rule.ids & granted:
-                    shown = witnesses.any_of(view.body.name, rule.ids, "deny") if view.body.kind in ("agent", "narrows") else None
+                    shown = (
+                        witnesses.any_of(view.body.name, rule.ids, "deny")
+                        if view.body.kind in ("agent", "narrows")
+                        else None
+                    )
                     yield replace(_dead(reach, view, rule), witness=shown)
         yield from _outside_only(reach, view)
         yield from _nothing_to_waive(reach, view, granted & left)
@@ -56,13 +60,21 @@ def _ungranted(reach: Reach, view: View, granted: frozenset[int]) -> Iterator[tu
             if rule.ids and not rule.ids & granted:
                 verb = "is" if len(rule.ids) == 1 else "are"
                 message = f"{tool_names(bound, rule.ids)} {verb} not allowed in `{view.body.name}`, so this `{effect}` never applies"
-                yield Diagnostic(codes.NOTHING_GRANTED, message, rule.source, rule.node.tools.span, (), ADVICE[effect]), rule.ids
+                yield (
+                    Diagnostic(codes.NOTHING_GRANTED, message, rule.source, rule.node.tools.span, (), ADVICE[effect]),
+                    rule.ids,
+                )
     for limit in view.limits:
         if limit.ids and not limit.ids & granted and limit.placed.via is None and limit.node.tools is not None:
-            message = f"{tool_names(bound, limit.ids)} cannot be called by `{view.body.name}`, so this limit counts nothing"
+            message = (
+                f"{tool_names(bound, limit.ids)} cannot be called by `{view.body.name}`, so this limit counts nothing"
+            )
             span = limit.node.tools.span
             source = limit.placed.file.source
-            yield Diagnostic(codes.NOTHING_GRANTED, message, source, span, (), "drop it, or `allow` the tools"), limit.ids
+            yield (
+                Diagnostic(codes.NOTHING_GRANTED, message, source, span, (), "drop it, or `allow` the tools"),
+                limit.ids,
+            )
 
 
 def _dead(reach: Reach, view: View, rule: RuleAt) -> Diagnostic:
@@ -70,7 +82,9 @@ def _dead(reach: Reach, view: View, rule: RuleAt) -> Diagnostic:
     verb = "is" if len(rule.ids) == 1 else "are"
     message = f"this `{rule.node.effect}` never decides: {tool_names(reach.survey.bound, rule.ids)} {verb} withheld on every call"
     fix = Fix((remove(rule.source, rule.node.span),), safe=False)
-    return Diagnostic(codes.DEAD_RULE, message, rule.source, rule.node.tools.span, labels, "drop it, or withhold less", fix)
+    return Diagnostic(
+        codes.DEAD_RULE, message, rule.source, rule.node.tools.span, labels, "drop it, or withhold less", fix
+    )
 
 
 def _blame(reach: Reach, view: View, ids: frozenset[int]) -> Iterator[Label]:
@@ -121,7 +135,9 @@ def _nothing_to_waive(reach: Reach, view: View, reachable: frozenset[int]) -> It
         elif not view.caps:
             message = f"this `auto_approve` waives nothing: `{view.body.name}` has no `autonomy` that asks"
         else:
-            label = tuple(Label(cap.placed.file.source, cap.node.span, "asks about none of these tools") for cap in view.caps[:1])
+            label = tuple(
+                Label(cap.placed.file.source, cap.node.span, "asks about none of these tools") for cap in view.caps[:1]
+            )
             message = "this `auto_approve` waives nothing: `autonomy` asks about none of these tools"
         fix = Fix((remove(rule.source, rule.node.span),), safe=True)
         help_text = "drop it; it waives only the questions of this body's own `autonomy`"

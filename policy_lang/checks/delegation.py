@@ -42,20 +42,26 @@ def _itself(placed: Placed, node: ast.Delegate, child: ast.Name) -> Diagnostic:
     return Diagnostic(codes.SELF_DELEGATION, message, placed.file.source, child.span, (), help_text, fix)
 
 
-def _child(reach: Reach, view: View, placed: Placed, node: ast.Delegate, child: tuple[ast.Name, str]) -> Iterator[Diagnostic]:
+def _child(
+    reach: Reach, view: View, placed: Placed, node: ast.Delegate, child: tuple[ast.Name, str]
+) -> Iterator[Diagnostic]:
     written, full = child
     bound, source = reach.survey.bound, placed.file.source
     own, wanted = reach.callable(view.body.name), reach.callable(full)
     if node.independent and wanted - own:
         message = f"independent, `{full}` may call {tool_names(bound, wanted - own)}, and `{view.body.name}` may not"
         help_text = "keep it if `because` covers that; without `independent` it is left with what both may"
-        yield Diagnostic(codes.INDEPENDENT_ADDS, message, source, written.span, (_declared(reach.survey, full),), help_text)
+        yield Diagnostic(
+            codes.INDEPENDENT_ADDS, message, source, written.span, (_declared(reach.survey, full),), help_text
+        )
     elif not node.independent and wanted and not wanted & own:
         message = f"under `{view.body.name}` nothing is left of `{full}`: {tool_names(bound, wanted)} is taken from it"
         if len(wanted) > 1:
             message = message.replace(" is taken from it", " are taken from it")
         help_text = f'allow in `{view.body.name}` what `{full}` needs, or write `independent because "…"`'
-        yield Diagnostic(codes.CHILD_WITH_NOTHING, message, source, written.span, (_declared(reach.survey, full),), help_text)
+        yield Diagnostic(
+            codes.CHILD_WITH_NOTHING, message, source, written.span, (_declared(reach.survey, full),), help_text
+        )
 
 
 def _declared(survey: Survey, name: str) -> Label:

@@ -18,7 +18,9 @@ from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Label
 
 _PRIVATE = re.compile(r"(?i)privat|secret|confidential|sensitiv|personal|internal|\bpii\b")
-_SENDS = re.compile(r"(?i)(?:^|[_\-./])(?:send|e?mail|post|publish|upload|push|comment|message|notify|webhook|share|tweet)(?:[_\-./]|$)")
+_SENDS = re.compile(
+    r"(?i)(?:^|[_\-./])(?:send|e?mail|post|publish|upload|push|comment|message|notify|webhook|share|tweet)(?:[_\-./]|$)"
+)
 _UNTRUSTED = re.compile(r"(?i)untrusted|tainted|external|foreign")
 
 
@@ -35,7 +37,9 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
     """Every granting agent."""
     bound, survey = reach.survey.bound, reach.survey
     tools = tuple(enumerate(bound.catalogue.tools))
-    open_world = frozenset(n for n, tool in tools if tool.key[0] in bound.catalogue.trusted and tool.hints.get("openWorldHint"))
+    open_world = frozenset(
+        n for n, tool in tools if tool.key[0] in bound.catalogue.trusted and tool.hints.get("openWorldHint")
+    )
     reads = frozenset(n for n, _ in tools if bound.classes[n] == "read")
     urls = frozenset(n for n, tool in tools if takes(tool, "url"))
     shells = frozenset(n for n, tool in tools if runs_text(tool))
@@ -70,7 +74,16 @@ def _agent(reach: Reach, view: View, sides: _Sides, witnesses: Witnesses) -> Ite
     )
     labels = tuple(_places(view, rule, (("private data", private), ("untrusted content", untrusted))))
     help_text = "`mark` what it reads and fetches, and write `ask` or `deny … when marked …` on the way out"
-    yield Diagnostic(codes.EXFILTRATION, message, rule.source, rule.node.tools.span, labels, help_text, None, witnesses.any_of(name, out, "allow"))
+    yield Diagnostic(
+        codes.EXFILTRATION,
+        message,
+        rule.source,
+        rule.node.tools.span,
+        labels,
+        help_text,
+        None,
+        witnesses.any_of(name, out, "allow"),
+    )
 
 
 def _watched(view: View) -> frozenset[int]:
@@ -102,7 +115,9 @@ def _looks_out(leaf: ast.Condition) -> bool:
 def _marked(views: tuple[View, ...], pattern: re.Pattern[str]) -> frozenset[int]:
     """Tools that mark a session with a label of such a name."""
     rules = [rule for view in views for rule in view.rules["mark"]]
-    return frozenset[int]().union(*(rule.ids for rule in rules if rule.node.label and pattern.search(rule.node.label.text)))
+    return frozenset[int]().union(
+        *(rule.ids for rule in rules if rule.node.label and pattern.search(rule.node.label.text))
+    )
 
 
 def _places(view: View, way_out: RuleAt, sides: tuple[tuple[str, frozenset[int]], ...]) -> Iterator[Label]:

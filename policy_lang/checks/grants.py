@@ -52,7 +52,9 @@ def _grant(
         if high:
             message += f", {tool_names(bound, high)} of class high"
         help_text = "name the tools that the agent needs, or write `autonomy supervised`"
-        yield Diagnostic(codes.GRANT_OF_ANY, message.replace(": 1 tools", ": 1 tool"), source, every.span, labels, help_text)
+        yield Diagnostic(
+            codes.GRANT_OF_ANY, message.replace(": 1 tools", ": 1 tool"), source, every.span, labels, help_text
+        )
     elif shells:
         message = f"{tool_names(bound, shells)} runs whatever text it is sent, without a question"
         help_text = 'add `when args.… runs only ["git status ..."]` or `with approval`; `deny … runs any` is a guard rail, no wall'
@@ -60,7 +62,9 @@ def _grant(
     elif high:
         verb = "is" if len(high) == 1 else "are"
         message = f"{tool_names(bound, high)} {verb} of class high, and allowed on every call without a question"
-        help_text = ADVICE if not labels else "name fewer tools in `auto_approve`, or add `when …` or `with approval` here"
+        help_text = (
+            ADVICE if not labels else "name fewer tools in `auto_approve`, or add `when …` or `with approval` here"
+        )
         if any(bound.catalogue.tools[number].risk is None for number in high):
             help_text += "; a tool whose class nobody states is high: `risk read = …` states it"
         yield Diagnostic(codes.GRANT_OF_HIGH, message, source, rule.node.tools.span, labels, help_text)

@@ -71,7 +71,9 @@ class _Limits:
 def _wider(other: LimitAt, limit: LimitAt) -> bool:
     """Whether all that a limit counts, another one counts too, in the same pot and window or in larger ones."""
     tools = other.ids is None or (limit.ids is not None and limit.ids <= other.ids)
-    return tools and other.node.each in (None, _same_pot(other, limit)) and _longer(other.node.window, limit.node.window)
+    return (
+        tools and other.node.each in (None, _same_pot(other, limit)) and _longer(other.node.window, limit.node.window)
+    )
 
 
 def _same_pot(other: LimitAt, limit: LimitAt) -> object:

@@ -80,7 +80,9 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
     for view, rule in survey.written_in():
         if rule.always or not rule.ids:
             continue
-        tests = [leaf for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.left.root in ("paths", "urls")]
+        tests = [
+            leaf for leaf, _ in leaves(rule.node) if isinstance(leaf, ast.Test) and leaf.left.root in ("paths", "urls")
+        ]
         if tests:
             signs = _signs(rule)
             whole = [test for test in tests if _needs_all(rule, test, positive=signs[id(test)])]
@@ -133,16 +135,24 @@ def _signs(rule: RuleAt) -> dict[int, bool]:
     return out
 
 
-def _unreviewed_met(params: _Params, at: tuple[RuleAt, frozenset[int]], test: ast.Test, *, unsure: bool) -> Iterator[Diagnostic]:
+def _unreviewed_met(
+    params: _Params, at: tuple[RuleAt, frozenset[int]], test: ast.Test, *, unsure: bool
+) -> Iterator[Diagnostic]:
     """`at`: the rule, and those of its tools that somebody can call."""
     rule, ids = at
     met = params.of_set(ids)
     if not met:
         return
-    shown = ", ".join(map(params.show, met[:MAX_LISTED])) + (f" and {len(met) - MAX_LISTED} more" if len(met) > MAX_LISTED else "")
+    shown = ", ".join(map(params.show, met[:MAX_LISTED])) + (
+        f" and {len(met) - MAX_LISTED} more" if len(met) > MAX_LISTED else ""
+    )
     message = f"`{test.left.root}` reads strings whose kind nobody has given: {shown}"
     kind = "path" if test.left.root == "paths" else "url"
-    help_text = f"{_effect(rule)} there, since any of them may be a {kind}" if unsure else f"each is taken for a possible {kind}"
+    help_text = (
+        f"{_effect(rule)} there, since any of them may be a {kind}"
+        if unsure
+        else f"each is taken for a possible {kind}"
+    )
     example = next((param for param in met if params.statement(param, kind) is not None), None)
     if example is not None:
         tool, name = params.bound.catalogue.tools[example[0]].shown, example[1]

@@ -40,7 +40,10 @@ def _limits(view: View, above: tuple[View, ...]) -> Iterator[Diagnostic]:
             continue
         other, parent = found
         source = limit.placed.file.source
-        written, bound = text_of(source, limit.node.amount.span), text_of(other.placed.file.source, other.node.amount.span)
+        written, bound = (
+            text_of(source, limit.node.amount.span),
+            text_of(other.placed.file.source, other.node.amount.span),
+        )
         message = f"a limit of {written} is above the {bound} of `{parent.body.name}`, which `{view.body.name}` narrows"
         label = Label(other.placed.file.source, other.node.span, f"`{parent.body.name}` has this limit")
         advice = f"write at most {bound}, or leave the limit out; to narrow the tools write `only`"
@@ -94,7 +97,9 @@ def _memory(bound: Bound, view: View, above: tuple[View, ...]) -> Iterator[Diagn
         for placed in view.others:
             if isinstance(placed.node, ast.Memory):
                 yield from _scopes(bound, view, parent, placed, placed.node.read or (), inside["read"], "memory read")
-                yield from _scopes(bound, view, parent, placed, placed.node.write or (), inside["write"], "memory write")
+                yield from _scopes(
+                    bound, view, parent, placed, placed.node.write or (), inside["write"], "memory write"
+                )
         return
 
 
@@ -111,7 +116,9 @@ def _wider(
 ) -> Diagnostic:
     said = next((other for other in parent.others if isinstance(other.node, kind)), None)
     message = f"`{word} {name.text}` is more than `{parent.body.name}` has, which `{view.body.name}` narrows"
-    label = Label(parent.body.file.source, _name_span(parent), f"`{parent.body.name}` has no `{word.split(maxsplit=1)[0]}`")
+    label = Label(
+        parent.body.file.source, _name_span(parent), f"`{parent.body.name}` has no `{word.split(maxsplit=1)[0]}`"
+    )
     if said is not None:
         label = Label(said.file.source, said.node.span, f"`{parent.body.name}` has only this")
     return Diagnostic(codes.WIDER_SURFACE, message, placed.file.source, name.span, (label,), ADVICE)

@@ -118,7 +118,9 @@ class Operands:
                 kind = operand.path[0] if operand.path else operand.root.removesuffix("s")
                 return OPEN._replace(kinds=frozenset({kind}))
             case "session" if operand.path == ("interactive",):
-                return Range(frozenset({("b", True), ("b", False)}), True, frozenset(), frozenset(), frozenset({"boolean"}))
+                return Range(
+                    frozenset({("b", True), ("b", False)}), True, frozenset(), frozenset(), frozenset({"boolean"})
+                )
             case _:
                 return OPEN
 
@@ -128,7 +130,9 @@ class Operands:
         if what == "name":
             return Range(frozenset(("s", tools[i].key[1]) for i in ids), True, none, none, frozenset({"string"}))
         if what == "server":
-            servers = frozenset(("s", tools[i].key[0] or "") for i in ids)  # of the host's own tools it is the empty text
+            servers = frozenset(
+                ("s", tools[i].key[0] or "") for i in ids
+            )  # of the host's own tools it is the empty text
             return Range(servers, True, none, none, frozenset({"string"}))
         if what == "risk":
             return Range(frozenset(("s", name) for name in CLASSES), True, none, none, frozenset({"risk"}))
@@ -177,7 +181,9 @@ def _find(schema: Schema, path: tuple[str, ...]) -> _Field | None:
             part = step if of_url and step in URL_PARTS else part
             optional = optional or part is None
             break
-        optional = optional or (step not in at.get("required", []) and "default" not in inner) or inner.get("nullable", False)
+        optional = (
+            optional or (step not in at.get("required", []) and "default" not in inner) or inner.get("nullable", False)
+        )
         at = inner
     return _Field(found, optional, part)
 

@@ -38,7 +38,11 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
 
 def _groups(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> dict[Group, list[RuleAt]]:
     """By condition; one that shares no tool with another rule is a group of its own, whatever its condition."""
-    shared = Counter(number for rule in rules for number in rule.ids) if any(not rule.always for rule in rules) else Counter[int]()
+    shared = (
+        Counter(number for rule in rules for number in rule.ids)
+        if any(not rule.always for rule in rules)
+        else Counter[int]()
+    )
     groups: dict[Group, list[RuleAt]] = {}
     for rule in rules:
         if not rule.always and id(rule.node) not in keys and all(shared[number] == 1 for number in rule.ids):
@@ -48,7 +52,9 @@ def _groups(survey: Survey, rules: list[RuleAt], keys: dict[int, object]) -> dic
     return groups
 
 
-def _effect(survey: Survey, rules: list[RuleAt], groups: dict[Group, list[RuleAt]]) -> Iterator[tuple[Diagnostic, RuleAt]]:
+def _effect(
+    survey: Survey, rules: list[RuleAt], groups: dict[Group, list[RuleAt]]
+) -> Iterator[tuple[Diagnostic, RuleAt]]:
     for group in groups.values():
         if len(group) > 1:
             yield from _within(survey, group)
@@ -104,7 +110,9 @@ def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
     message = f"this `{rule.node.effect}` adds nothing: {tool_names(survey.bound, rule.ids)} {verb} {word} already{on}"
     reasons = {None if r.node.because is None else r.node.because.value for r in (rule, first)}
     fix = Fix((remove(rule.source, rule.node.span),), safe=len(reasons) == 1 or rule.node.because is None)
-    return Diagnostic(codes.REDUNDANT_RULE, message, rule.source, rule.node.tools.span, (first.label(f"{word} here"),), "drop it", fix)
+    return Diagnostic(
+        codes.REDUNDANT_RULE, message, rule.source, rule.node.tools.span, (first.label(f"{word} here"),), "drop it", fix
+    )
 
 
 def _under_unconditional(
@@ -126,7 +134,9 @@ def _under_unconditional(
         yield Diagnostic(codes.REDUNDANT_RULE, message, rule.source, span, (label,), help_text, fix), rule
 
 
-def _approvals(survey: Survey, view: View, groups: dict[Group, list[RuleAt]], witnesses: Witnesses) -> Iterator[Diagnostic]:
+def _approvals(
+    survey: Survey, view: View, groups: dict[Group, list[RuleAt]], witnesses: Witnesses
+) -> Iterator[Diagnostic]:
     """`with approval` on tools that a plain `allow` grants, on the same condition or on none."""
     plain: dict[object, dict[int, RuleAt]] = {}
     for key, group in groups.items():
@@ -145,4 +155,6 @@ def _approvals(survey: Survey, view: View, groups: dict[Group, list[RuleAt]], wi
                 help_text = "take the tools out of the plain `allow`, or write `ask` instead of `allow … with approval`"
                 label = first.label("allowed here")
                 shown = witnesses.any_of(view.body.name, undone, "allow") if view.body.kind == "agent" else None
-                yield Diagnostic(codes.COVERED_APPROVAL, message, rule.source, rule.node.tools.span, (label,), help_text, None, shown)
+                yield Diagnostic(
+                    codes.COVERED_APPROVAL, message, rule.source, rule.node.tools.span, (label,), help_text, None, shown
+                )

@@ -13,6 +13,7 @@ Shape = tuple[object, ...]
 COUNTED = 3
 """The parts of a shape that say what is counted; behind them stand the tools, the window and the pot."""
 
+
 def shape(limit: LimitAt) -> Shape:
     """Equal for limits that differ only in their amount."""
     node = limit.node

@@ -70,7 +70,9 @@ class _Space:
                 values = frozenset(("n", Decimal(first + step)) for step in range(-1, MAX_LISTED + 2))
         if values is None:
             return None
-        return [v for v in values if v not in self.excluded and (not isinstance(v[1], Decimal) or self.holds_number(v[1]))]
+        return [
+            v for v in values if v not in self.excluded and (not isinstance(v[1], Decimal) or self.holds_number(v[1]))
+        ]
 
     @property
     def crossed(self) -> bool:
@@ -90,7 +92,11 @@ def together(constraints: Sequence[Constraint], range_: Range) -> bool:
     if space.crossed:
         return False
     left = space.candidates()
-    if left is not None and len(left) * sum(len(c.values) for c in rest) <= MAX_PAIRS and not any(all(_admits(c, value, path=path) for c in rest) for value in left):
+    if (
+        left is not None
+        and len(left) * sum(len(c.values) for c in rest) <= MAX_PAIRS
+        and not any(all(_admits(c, value, path=path) for c in rest) for value in left)
+    ):
         return False
     wanted = [c for c in rest if c.holds]
     return not any(_disjoint(a, b) for number, a in enumerate(wanted) for b in wanted[:number]) and not any(
@@ -274,4 +280,3 @@ def _likes_meet(one: str, other: str) -> bool:
     heads = a_head.startswith(b_head) or b_head.startswith(a_head)
     tails = a_tail.endswith(b_tail) or b_tail.endswith(a_tail)
     return heads and tails
-

@@ -54,12 +54,16 @@ def _unused(used: Usage, node: ast.Declaration, file: LoadedFile) -> Iterator[Di
             yield from (_finding(file, "scope", each, "drop it, or name it in `memory`", None) for each in unused)
         case ast.Context(fields=fields):
             facts = [item.name for item in fields if ("context", item.name.text) not in used.names]
-            yield from (_finding(file, "context fact", name, f"drop it, or test `session.{name.text}`", None) for name in facts)
+            yield from (
+                _finding(file, "context fact", name, f"drop it, or test `session.{name.text}`", None) for name in facts
+            )
         case _:
             return
 
 
-def _named(used: Usage, node: ast.Group | ast.Let | ast.Bundle | ast.Skill | ast.Profile, file: LoadedFile) -> Iterator[Diagnostic]:
+def _named(
+    used: Usage, node: ast.Group | ast.Let | ast.Bundle | ast.Skill | ast.Profile, file: LoadedFile
+) -> Iterator[Diagnostic]:
     space = SPACES[type(node)]
     if (space, used.bound.full(file, space, node.name.text)) not in used.names:
         yield _finding(file, space, node.name, ADVICE.get(space, "drop it, or use it"), node.span)
@@ -85,4 +89,6 @@ def _label(used: Usage, name: ast.Name, file: LoadedFile) -> Iterator[Diagnostic
 
 def _finding(file: LoadedFile, space: str, name: ast.Name, help_text: str, whole: Span | None) -> Diagnostic:
     fix = Fix((remove(file.source, whole),), safe=True) if whole is not None else None
-    return Diagnostic(codes.UNUSED_NAME, f"{space} `{name.text}` is never used", file.source, name.span, (), help_text, fix)
+    return Diagnostic(
+        codes.UNUSED_NAME, f"{space} `{name.text}` is never used", file.source, name.span, (), help_text, fix
+    )

@@ -42,7 +42,9 @@ class Witnesses:
 
     survey: Survey
     tried: int = 0
-    _runs: dict[str, "ResolvedAgentExecution | None"] = field(default_factory=dict[str, "ResolvedAgentExecution | None"])
+    _runs: dict[str, "ResolvedAgentExecution | None"] = field(
+        default_factory=dict[str, "ResolvedAgentExecution | None"]
+    )
 
     def of(
         self, agent: str, tool: int, wanted: str, arguments: dict[str, Json] | None = None, reason: str | None = None

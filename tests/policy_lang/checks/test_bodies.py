@@ -73,7 +73,10 @@ def test_what_is_connected_is_left_alone(policy: str) -> None:
 
 def test_the_fix_connects_a_fitting_bundle() -> None:
     (found,) = of_code(TOOLS + "agent a { allow github/get_me }", codes.OUTSIDE_BUNDLES)
-    assert mended(TOOLS + "agent a { allow github/get_me }", found.fix) == TOOLS + "agent a { connect forge; allow github/get_me }"
+    assert (
+        mended(TOOLS + "agent a { allow github/get_me }", found.fix)
+        == TOOLS + "agent a { connect forge; allow github/get_me }"
+    )
 
 
 NARROWS = "a narrowing only restricts: `only` and `deny` narrow the tools; leave this out to have what the parent has"

@@ -240,12 +240,18 @@ def test_a_value_outside_the_enum_is_an_error(case: Case) -> None:
 
 
 def test_a_let_that_serves_several_enums_may_hold_values_of_others() -> None:
-    policy = GITHUB + 'let states = ["open", "y"]; agent a { connect forge; allow github/list_issues when args.state in states }'
+    policy = (
+        GITHUB
+        + 'let states = ["open", "y"]; agent a { connect forge; allow github/list_issues when args.state in states }'
+    )
     assert of_code(policy, codes.IMPOSSIBLE_VALUE) == []
 
 
 def test_all_values_of_an_enum_excluded_is_a_contradiction() -> None:
-    policy = GITHUB + 'agent a { connect forge; allow github/list_issues when ⟦args.state not in ["open", "closed", "all"]⟧ }'
+    policy = (
+        GITHUB
+        + 'agent a { connect forge; allow github/list_issues when ⟦args.state not in ["open", "closed", "all"]⟧ }'
+    )
     says = '`args.state not in ["open", "closed", "all"]` never holds on `github/list_issues`'
     judge(Case("", policy, says, "this `allow` never applies: drop the test, or the rule"), codes.CONTRADICTION)
 

@@ -200,7 +200,9 @@ def test_an_only_that_forbids_nothing_is_a_warning(case: Case) -> None:
 
 
 def test_an_only_that_forbids_is_left_alone() -> None:
-    policy = "agent a { allow any; only ping, note; only note, pay }\nagent b narrows a { only none }\nskill s { only ping }"
+    policy = (
+        "agent a { allow any; only ping, note; only note, pay }\nagent b narrows a { only none }\nskill s { only ping }"
+    )
     assert of_code(TOOLS + policy, codes.REDUNDANT_ONLY) == []
 
 

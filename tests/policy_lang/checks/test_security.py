@@ -32,7 +32,9 @@ def check(case: Case, code: Code) -> None:
     judge(Case(case.name, TOOLS + case.policy, case.says, case.help, case.labels), code)
 
 
-SHELL_HELP = 'add `when args.… runs only ["git status ..."]` or `with approval`; `deny … runs any` is a guard rail, no wall'
+SHELL_HELP = (
+    'add `when args.… runs only ["git status ..."]` or `with approval`; `deny … runs any` is a guard rail, no wall'
+)
 HIGH_HELP = "add `when …` or `with approval`, or write `autonomy supervised` in the agent"
 
 GRANTS = [
@@ -113,7 +115,9 @@ def test_a_limit_that_counts_by_an_optional_argument_is_a_warning(case: Case) ->
 
 
 def test_a_limit_that_counts_by_a_required_argument_is_left_alone() -> None:
-    policy = "agent a { allow mail, pay; limit 3 calls to mail per day for each args.to; limit 3 sum args.amount to pay }"
+    policy = (
+        "agent a { allow mail, pay; limit 3 calls to mail per day for each args.to; limit 3 sum args.amount to pay }"
+    )
     assert of_code(TOOLS + policy, codes.ABSENT_ARGUMENT) == []
 
 
@@ -127,7 +131,10 @@ PRESENT = {
 
 @pytest.mark.parametrize("rule", PRESENT.values(), ids=PRESENT.keys())
 def test_an_argument_that_is_there_or_asked_for_is_left_alone(rule: str) -> None:
-    assert of_code(f"{TOOLS}tool lend(days: integer = 1) risk low\nagent a {{ allow any; {rule} }}", codes.ABSENT_ARGUMENT) == []
+    assert (
+        of_code(f"{TOOLS}tool lend(days: integer = 1) risk low\nagent a {{ allow any; {rule} }}", codes.ABSENT_ARGUMENT)
+        == []
+    )
 
 
 def test_every_of_an_empty_list_is_a_warning() -> None:
@@ -172,7 +179,10 @@ def test_a_test_that_would_have_to_know_all_that_a_command_touches_is_a_warning(
 
 
 def test_a_deny_of_some_paths_is_the_right_way_and_left_alone() -> None:
-    policy = TOOLS + 'agent a { allow shell, file_read; deny any when some paths glob secrets; allow read_many when every paths under "/w" }'
+    policy = (
+        TOOLS
+        + 'agent a { allow shell, file_read; deny any when some paths glob secrets; allow read_many when every paths under "/w" }'
+    )
     assert of_code(policy, codes.EVERY_ON_SHELL) == []
 
 
@@ -220,7 +230,10 @@ def test_command_patterns_that_say_more_or_less_than_they_show(code: Code, case:
 
 
 def test_plain_command_patterns_are_left_alone() -> None:
-    policy = TOOLS + 'agent a { allow shell when args.command runs only ["git log -1", "ls ..."]; ask shell when args.command runs any ["git push"] }'
+    policy = (
+        TOOLS
+        + 'agent a { allow shell when args.command runs only ["git log -1", "ls ..."]; ask shell when args.command runs any ["git push"] }'
+    )
     assert [finding for code, _ in COMMANDS for finding in of_code(policy, code)] == []
 
 
@@ -270,13 +283,19 @@ def test_a_way_out_that_is_watched_is_left_alone(rules: str) -> None:
 
 
 def test_labels_say_what_is_private_and_untrusted() -> None:
-    policy = TOOLS + "agent a { allow pay, mail; allow shell; mark private on pay; mark untrusted on mail; deny ping when marked private }"
+    policy = (
+        TOOLS
+        + "agent a { allow pay, mail; allow shell; mark private on pay; mark untrusted on mail; deny ping when marked private }"
+    )
     (found,) = of_code(policy, codes.EXFILTRATION)
     assert "(`pay`), meet untrusted content (`mail`) and send it out (`mail` and `shell`)" in found.message
 
 
 def test_a_tool_named_for_sending_is_a_way_out() -> None:
-    policy = TOOLS + "tool send_report(text: string) risk medium\nagent a { allow file_read, send_report; allow fetch with approval; mark private on ping }"
+    policy = (
+        TOOLS
+        + "tool send_report(text: string) risk medium\nagent a { allow file_read, send_report; allow fetch with approval; mark private on ping }"
+    )
     (found,) = of_code(policy, codes.EXFILTRATION)
     assert "send it out (`send_report`)" in found.message
 
@@ -336,8 +355,12 @@ def test_a_witness_makes_up_enums_and_objects(tmp_path: Path) -> None:
             "to": {"type": "object", "required": ["street"], "properties": {"street": {"type": "string"}}},
         },
     }  # fmt: skip
-    (tmp_path / "shop.json").write_text(json.dumps({"tools": [{"name": "ship", "inputSchema": schema}]}), encoding="utf-8")
-    text = 'zcpolicy 1\ncatalog "shop.json" as shop\nbundle all { server shop }\nagent a { connect all; allow shop/ship }'
+    (tmp_path / "shop.json").write_text(
+        json.dumps({"tools": [{"name": "ship", "inputSchema": schema}]}), encoding="utf-8"
+    )
+    text = (
+        'zcpolicy 1\ncatalog "shop.json" as shop\nbundle all { server shop }\nagent a { connect all; allow shop/ship }'
+    )
     gathered, _ = gather([Root(Source("policy", text), tmp_path)])
     bound, _ = bind(gathered)
     witnesses = [finding.witness for finding in run_checks(bound) if finding.code == codes.GRANT_OF_HIGH]

@@ -133,11 +133,16 @@ def test_what_never_holds_never_grants_and_what_always_holds_always_does(seed: i
     for _ in range(8):
         when, unless = _condition(rng, 2), _condition(rng, 1)
         rule = f"allow t when {when}" + (f" unless {unless}" if rng.random() < 0.3 else "")
-        program, found = _checked(f"tool t(n: integer, m: integer, s: string, b: boolean, o?: string) risk read\nagent a {{ {rule} }}")
+        program, found = _checked(
+            f"tool t(n: integer, m: integer, s: string, b: boolean, o?: string) risk read\nagent a {{ {rule} }}"
+        )
         said = {finding.code for finding in found}
         if codes.CONTRADICTION in said:
             assert not any(_granted(program)), rule
-        elif any(f.code == codes.ALWAYS_TRUE and "applies to every call" in (f.help or "") for f in found) and " unless " not in rule:
+        elif (
+            any(f.code == codes.ALWAYS_TRUE and "applies to every call" in (f.help or "") for f in found)
+            and " unless " not in rule
+        ):
             assert all(_granted(program)), rule
 
 
@@ -159,7 +164,11 @@ TYPED_CALLS = [
 
 
 def _typed_test(rng: random.Random) -> str:
-    path, host, scheme = rng.choice(["/", "/a", "/a/b", "/b"]), rng.choice(["a.example", "x.a.example", "b.example"]), rng.choice(["http", "https"])
+    path, host, scheme = (
+        rng.choice(["/", "/a", "/a/b", "/b"]),
+        rng.choice(["a.example", "x.a.example", "b.example"]),
+        rng.choice(["http", "https"]),
+    )
     order, program, bits = rng.choice(["<", ">", "==", "!="]), rng.choice(["ls", "cat"]), rng.choice([8, 30])
     test = rng.choice(TYPED_TESTS).format(path, host, scheme, order, program, bits, rng.choice("abc"))
     return f"not {test}" if rng.random() < 0.25 and "runs" not in test else test
