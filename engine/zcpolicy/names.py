@@ -35,16 +35,22 @@ def is_canonical(name: str, looks: Callable[[], Mapping[str, set[str]]]) -> bool
     if not name or len(name) > MAX_NAME_CHARACTERS or name != name.strip() or not is_normalized("NFC", name):
         return False
     if any(
-        category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") or letter in _INVISIBLE for letter in name
+        category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") or letter in INVISIBLE for letter in name
     ):
         return False
     alike = looks().get(skeleton(name))
     return alike is None or name in alike
 
 
-_INVISIBLE: Final = frozenset(
-    "\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u2800" + "".join(map(chr, range(0xFE00, 0xFE10)))
+INVISIBLE: Final = frozenset(
+    "\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u2800"
+    + "".join(
+        chr(code)
+        for first, end in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0))
+        for code in range(first, end)
+    )
 )
+"""Letters and marks that nothing is drawn for; what Unicode calls format and control characters comes besides."""
 
 
 def skeleton(name: str) -> str:

@@ -6,19 +6,31 @@ In: a `Narrowing`. Out: the `BodyRef` that stands beside the others.
 from __future__ import annotations
 
 from zcpolicy.program import pack
+from zcpolicy.refusals import ResolveError
 from zcpolicy.stack import BodyRef
+from zcpolicy.texts import escaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Final
 
     from zcpolicy.facts import Narrowing, ToolName
     from zcpolicy.program import Program
     from zcpolicy.shapes import Body, Rule
 
+MAX_COMPARED: Final = 100
+"""Characters of a name that is compared with those of tools, should it be one misspelt."""
+SHORT: Final = 3
+"""Characters of names that are not taken for each other misspelt."""
+
 
 def body_of(narrowing: Narrowing, program: Program, ids: Mapping[ToolName, int]) -> BodyRef:
-    """Names that no tool has match nothing: outside an `only`, and denied anyway."""
+    """Names that no tool has match nothing: outside an `only`, and denied anyway.
+
+    Raises ResolveError where a name to be withheld is a pattern, or nearly that of a tool: it would withhold nothing.
+    """
+    _refuse_misspelt(narrowing.deny | narrowing.ask, ids)
 
     def bound(names: Iterable[ToolName]) -> str:
         return pack({ids[name] for name in names if name in ids})
@@ -40,3 +52,36 @@ def body_of(narrowing: Narrowing, program: Program, ids: Mapping[ToolName, int])
     if narrowing.exclude_memory:
         body["memory"] = {"read": [], "write": []}
     return BodyRef(program, body)
+
+
+def _refuse_misspelt(names: frozenset[ToolName], ids: Mapping[ToolName, int]) -> None:
+    """Raises ResolveError for a pattern, and for a name that differs from a tool's by letter case, joints or one slip."""
+    unknown = sorted((name for name in names if name not in ids), key=str)
+    meant: dict[str, ToolName] = {}
+    if unknown:
+        for known in ids:
+            meant.update(dict.fromkeys(_slips(known), known))
+    for name in unknown:
+        said = escaped(_joined(name)[:60])
+        if "*" in said:
+            raise ResolveError(f"a narrowing takes exact names, and `{said}` is a pattern")
+        near = next((meant[slip] for slip in _slips(name) if slip in meant), None)
+        if near is not None:
+            raise ResolveError(f"the narrowing withholds `{said}`, which is no tool: did it mean {_named(near)}?")
+
+
+def _joined(name: ToolName) -> str:
+    return name if isinstance(name, str) else "/".join(name)
+
+
+def _named(name: ToolName) -> str:
+    return f"`{name}`" if isinstance(name, str) else f"`{name[1]}` of server `{name[0]}`"
+
+
+def _slips(name: ToolName) -> list[str]:
+    """A name without letter case and joints, and the same without any one letter: near names have one in common."""
+    bare = _joined(name)[:MAX_COMPARED].casefold().removeprefix("mcp__").translate(_JOINTS)
+    return [bare, *(bare[:place] + bare[place + 1 :] for place in range(len(bare) if len(bare) > SHORT else 0))]
+
+
+_JOINTS: Final = {ord(joint): None for joint in "_-/.: "}

@@ -6,6 +6,7 @@ In: a `Decision`. Out: text. What came from a call is escaped; the model's text 
 from __future__ import annotations
 
 from zcpolicy.exact import exact, is_list, is_object, number_text
+from zcpolicy.names import INVISIBLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +90,15 @@ def spelled(tool: ToolName) -> str:
 
 def escaped(text: str) -> str:
     """Controls, invisible and direction-changing characters made visible; everything else as it is."""
-    return "".join(one if one.isprintable() and one != "\u00ad" else _escape(one) for one in text)
+    return text if _plain(text) else "".join(one if _seen(one) else _escape(one) for one in text)
+
+
+def _plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _seen(letter: str) -> bool:
+    return letter.isprintable() and letter not in INVISIBLE
 
 
 def _escape(letter: str) -> str:
@@ -97,7 +106,7 @@ def _escape(letter: str) -> str:
 
 
 def _shown(value: Any, *, whole: bool) -> str:
-    text = escaped(json_text(value))
+    text = escaped(json_text(value, safe=False))
     if whole or len(text) <= MAX_SHOWN:
         return text
     half = MAX_SHOWN // 2
@@ -128,21 +137,31 @@ def _collect(condition: Any, found: set[str]) -> None:
         found.add("")
 
 
-def json_text(value: Any) -> str:
-    """JSON text; exact numbers as numbers, not as text."""
+def json_text(value: Any, *, safe: bool = True) -> str:
+    """JSON text on one line; exact numbers as numbers, not as text. `safe`: fit for a terminal as it is."""
     from json import dumps
 
     if is_object(value):
         return (
             "{"
-            + ", ".join(f"{dumps(str(name), ensure_ascii=False)}: {json_text(one)}" for name, one in value.items())
+            + ", ".join(f"{_quoted(str(name), safe)}: {json_text(one, safe=safe)}" for name, one in value.items())
             + "}"
         )
     if is_list(value):
-        return "[" + ", ".join(map(json_text, value)) + "]"
-    if value is None or isinstance(value, (bool, str)):
-        return dumps(value, ensure_ascii=False)
+        return "[" + ", ".join(json_text(one, safe=safe) for one in value) + "]"
+    if isinstance(value, str):
+        return _quoted(value, safe)
+    if value is None or isinstance(value, bool):
+        return dumps(value)
     return repr(value) if isinstance(value, float) else _number(value)
+
+
+def _quoted(text: str, safe: bool) -> str:
+    """A JSON string; if `safe`, what a terminal acts on, or nobody sees, is written by its number."""
+    from json import dumps
+
+    found = dumps(text, ensure_ascii=False)
+    return found if not safe or _plain(found) else "".join(one if _seen(one) else dumps(one)[1:-1] for one in found)
 
 
 def _number(value: Any) -> str:

@@ -135,7 +135,7 @@ def _read(value: Any, leaf: dict[str, Any]) -> str:
         return ""
     if "marked" in leaf:
         return f" — labels: {', '.join(map(escaped, value)) if value else 'none'}"
-    return " — not there" if value is None else f" — it is {escaped(json_text(value))[:200]}"
+    return " — not there" if value is None else f" — it is {escaped(json_text(value, safe=False))[:200]}"
 
 
 def test_text(leaf: dict[str, Any]) -> str:

@@ -5,6 +5,8 @@ In: JSON text. Out: a `Session`, a `Narrowing`. Errors name the key; an unknown 
 
 from __future__ import annotations
 
+from math import inf
+
 from policy_lang.cli.main import CommandError
 from policy_lang.cli.words import nearest
 from zcpolicy.call import Malformed, read_json
@@ -100,9 +102,17 @@ def _entry(read: Any) -> Entry:
         raise _wrong("--session: history", "args", "an object")
     if not isinstance(ok, bool):
         raise _wrong("--session: history", "ok", "true or false")
-    if isinstance(at, bool | str | list | dict) or at is None:
+    return Entry(_tool(said["tool"], "--session: history", "tool"), arguments, ok=ok, at=_seconds(at))
+
+
+def _seconds(at: Any) -> float:
+    try:
+        seconds = inf if isinstance(at, bool | str) else float(at)
+    except (TypeError, OverflowError):
+        seconds = inf
+    if abs(seconds) == inf:
         raise _wrong("--session: history", "at", "a number of seconds")
-    return Entry(_tool(said["tool"], "--session: history", "tool"), arguments, ok=ok, at=float(at))
+    return seconds
 
 
 def _tool(read: Any, option: str, key: str) -> ToolName:

@@ -1,6 +1,7 @@
 """What a host hands over may be odd: names of another type, a clock that fails, a history that is none, a yes that is none."""
 
 import enum
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.engine.programs import body, limit, program, rule, run, schema, tool
-from zcpolicy import Entry, FactsError, PermitError, Resolver, Session
+from zcpolicy import Entry, FactsError, Narrowing, PermitError, ResolveError, Resolver, Session
 from zcpolicy.windows import calendar
 
 T, U = tool("t", schema(p="path", n="number")), tool("u", schema(p="path"))
@@ -177,3 +178,47 @@ def test_sessions_that_host_each_other_end() -> None:
     child = resolver.resolve("b", session=one, parent=resolver.resolve("a", session=two))
     assert child.decide("t", {}).reason == "precondition"
     assert (one.above, two.above) == (None, one)
+
+
+# --- narrowings ----------------------------------------------------------------------------------------------------
+
+MISSPELT: dict[Any, str] = {
+    "File_Read": "did it mean `file_read`?",
+    "file-raed": "did it mean `file_read`?",
+    "file_read ": "did it mean `file_read`?",
+    "gh/get_me": "did it mean `get_me` of server `gh`?",
+    "mcp__gh__get_me": "did it mean `get_me` of server `gh`?",
+    ("gh", "get_mee"): "did it mean `get_me` of server `gh`?",
+    "file_*": "`file_\\*` is a pattern",
+    "\x1b*": "`\\\\u{1b}\\*` is a pattern",
+}
+
+
+def narrowed(part: str, name: Any) -> Narrowing:
+    return Narrowing(deny=[name]) if part == "deny" else Narrowing(ask=[name])
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+@pytest.mark.parametrize("part", ["deny", "ask"])
+def test_a_narrowing_that_would_withhold_nothing_by_a_slip_is_refused(name: Any, part: Any) -> None:
+    resolver = Resolver(program([tool("file_read"), tool("gh/get_me")], body("a", ALLOW)))
+    with pytest.raises(ResolveError, match=MISSPELT[name].replace("?", r"\?")):
+        resolver.resolve("a", narrowing=narrowed(part, name))
+    for other in ("delete_all", "a", ("gh", "push")):  # no tool, denied anyway
+        resolver.resolve("a", narrowing=narrowed(part, other))
+    assert resolver.resolve("a", narrowing=Narrowing(only=[name])).tools() == ()
+
+
+# --- what is shown -------------------------------------------------------------------------------------------------
+
+UNSEEN = "a\x1b[31m\x9b31m\x7f\u202e\u2028\u3164\ufe0f\U000e0101z"
+
+
+def test_texts_hold_nothing_that_a_terminal_acts_on_or_nobody_sees() -> None:
+    execution = run([tool("t", schema(s="string"))], rule("ask", "0"), rule("allow", "0"))
+    decision = execution.decide("t", {"s": UNSEEN})
+    for text in (decision.for_log, decision.for_person.replace("\n", ""), decision.wire()):
+        assert text.isprintable()
+        assert not any(letter in text for letter in "\u3164\ufe0f\U000e0101")
+    assert json.loads(decision.wire()) == {"s": UNSEEN}
+    assert json.loads(decision.for_log)["arguments"] == {"s": UNSEEN}
