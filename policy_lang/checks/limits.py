@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from policy_lang import ast, codes
 from policy_lang.checks.edits import remove
-from policy_lang.checks.shapes import COUNTED, Shape, amount_of, shape, window_key
+from policy_lang.checks.limit_shape import COUNTED, Shape, amount_of, shape, window_key
 from policy_lang.checks.survey import LimitAt, Survey, View, text_of
 from policy_lang.diagnostics import Diagnostic, Fix, Label
 

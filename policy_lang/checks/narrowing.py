@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from policy_lang import ast, codes
 from policy_lang.bound import Bound, Placed
-from policy_lang.checks.shapes import amount_of, shape
+from policy_lang.checks.limit_shape import amount_of, shape
 from policy_lang.checks.survey import LimitAt, Survey, View, text_of
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.lower_settings import memory, skills
