@@ -12,9 +12,13 @@ from policy_lang.gather import LoadedFile
 from policy_lang.nearest import nearest
 from policy_lang.references import Binder, unknown_name
 from policy_lang.scope import Scopes
+from zcpolicy.combine import REASONS
 
 FACTS = ("cwd", "interactive", "home")
 """What `given` may state besides the facts that `context` declares."""
+
+OUTCOMES = (*REASONS, "asked", "allowed")
+"""The reasons that a test may expect."""
 
 
 class Mentions:
@@ -100,6 +104,11 @@ class Mentions:
                 self.found.append(unknown_name(codes.UNKNOWN_NAME, "scope", name.text, name.span, file, known))
 
     def _test(self, block: ast.TestBlock, file: LoadedFile) -> None:
+        early = next((step for step in block.steps if isinstance(step, ast.Call | ast.TestAgent)), None)
+        if isinstance(early, ast.Call):
+            message = "no `agent` is named before this call"
+            help_text = "say who makes it: write `agent NAME` first in the test"
+            self.found.append(Diagnostic(codes.MISPLACED_STATEMENT, message, file.source, early.span, help=help_text))
         for step in block.steps:
             match step:
                 case ast.TestAgent(agent=agent, parents=parents, skills=skills):
@@ -110,8 +119,10 @@ class Mentions:
                         self._label(label, file)
                     for name, _ in facts:
                         self._fact(name, file)
-                case ast.Call(tool=tool):
+                case ast.Call(tool=tool, reason=reason):
                     self._called(tool, file)
+                    if reason is not None and reason.text not in OUTCOMES:
+                        self._reason(reason, file)
                 case ast.Wait():
                     pass
 
@@ -119,6 +130,13 @@ class Mentions:
         known = [*FACTS, *self.bound.context]
         if name.text not in known:
             self.found.append(unknown_name(codes.UNKNOWN_NAME, "context fact", name.text, name.span, file, known))
+
+    def _reason(self, name: ast.Name, file: LoadedFile) -> None:
+        near = nearest(name.text, OUTCOMES)
+        fix = Fix((Edit(file.source, name.span, near),), safe=False) if near else None
+        advice = f"did you mean `{near}`?" if near else "such as `denied`, `not-granted`, `malformed` or `budget`"
+        message = f"no decision has the reason `{name.text}`"
+        self.found.append(Diagnostic(codes.UNKNOWN_NAME, message, file.source, name.span, (), advice, fix))
 
     def _called(self, ref: ast.ToolRef, file: LoadedFile) -> None:
         """An unknown tool in a test is a warning: such a test shows that it is denied."""

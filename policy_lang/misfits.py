@@ -4,7 +4,7 @@ In: the left side of a test on all tools of its rule. Out: findings, with what t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
@@ -13,9 +13,9 @@ from policy_lang.fit import HOST_TESTS, TYPED, Fit
 from policy_lang.gather import LoadedFile
 from policy_lang.kinds import show_kind
 from policy_lang.nearest import nearest
-from policy_lang.operands import field_names
+from policy_lang.operands import UNKNOWN_SHAPE, URL_PARTS, argument, fact, field_names
 from policy_lang.source import Span
-from policy_lang.tools import ToolInfo
+from policy_lang.tools import ToolInfo, show
 from zcpolicy.shapes import Schema
 
 MAX_NAMED = 3
@@ -45,31 +45,65 @@ def unknown_field(bound: Bound, operand: ast.Operand, file: LoadedFile) -> Diagn
 def misfit(bound: Bound, left: LeftSide, test: ast.Test, rule: ast.Rule, file: LoadedFile, grants: bool) -> Diagnostic:
     written = file.source.text[test.left.span.start : test.left.span.end]
     if not left.wrong:
-        return unknown_argument(bound, test.left, rule.tools, file)
+        return _part_of_no_url(bound, test, rule, file) or unknown_argument(bound, test.left, rule.tools, file)
     fit: Fit = next(kind for kind in ("unreviewed", "typed", "list", "misfit") if kind in left.wrong)
     examples = left.wrong[fit]
     if fit == "unreviewed":
-        return _unreviewed(examples, test, written, file)
+        return _unreviewed(examples, test, written, file, TYPED[test.op])
     if fit == "list":
         return _list(test, written, file)
-    kind = show_kind(examples[0][1]) if examples else "a list"
-    message = f"`{test.op}` cannot read `{written}`: it is a `{kind}`"
+    schema = examples[0][1] if examples else fact(test.left, bound.context) or UNKNOWN_SHAPE
+    message = f"`{test.op}` cannot read `{written}`: it is a `{show_kind(schema)}`"
+    tested = f"{test.each} {written}" if test.each else written
+    kind = show_kind(schema.get("item", UNKNOWN_SHAPE) if test.each else schema)
     if fit == "typed":
-        return Diagnostic(
-            codes.TEXT_TEST, message, file.source, test.span, help=_typed_advice(kind, written, test.op, grants)
-        )
-    return Diagnostic(
-        codes.WRONG_KIND, message, file.source, test.span, help=_kind_advice(test, kind, written, examples)
-    )
+        advice = _typed_advice(kind, tested, test.op, grants)
+        return Diagnostic(codes.TEXT_TEST, message, file.source, test.span, help=advice)
+    meant = _kind_advice(test, kind, tested, examples)
+    return Diagnostic(codes.WRONG_KIND, message, file.source, test.span, help=meant)
 
 
-def _unreviewed(examples: list[tuple[ToolInfo, Schema]], test: ast.Test, written: str, file: LoadedFile) -> Diagnostic:
-    wanted = TYPED[test.op]
-    tool, name = examples[0][0], test.left.path[0]
-    statement = f"tool {tool.shown}({name}: {wanted})"
+def _part_of_no_url(bound: Bound, test: ast.Test, rule: ast.Rule, file: LoadedFile) -> Diagnostic | None:
+    """`args.link.host` where `link` is text that could be a url, had somebody said so."""
+    operand = test.left
+    if operand.root != "args" or len(operand.path) < 2 or operand.path[-1] not in URL_PARTS:
+        return None
+    for number in sorted(bound.ids(rule.tools)):
+        tool = bound.catalogue.tools[number]
+        schema = argument(tool.schema, operand.path[:-1])
+        element = schema.get("item", UNKNOWN_SHAPE) if schema is not None and schema["kind"] == "list" else schema
+        if schema is None or element is None or element["kind"] != "string":
+            continue
+        text = file.source.text[operand.span.start : operand.span.end]
+        whole = replace(operand, path=operand.path[:-1])
+        written = text[: -len(operand.path[-1]) - 1]
+        if element.get("unreviewed"):
+            return _unreviewed([(tool, schema)], replace(test, left=whole), written, file, "url")
+        message = f"`{written}` has no `.{operand.path[-1]}`: it is a `{show_kind(schema)}`"
+        parameter = _parameter(tool, operand.path[0], schema, "url")
+        advice = f"declare the parameter as `{parameter}` in the `tool` statement of `{tool.shown}`"
+        return Diagnostic(codes.WRONG_KIND, message, file.source, test.span, help=advice)
+    return None
+
+
+def _parameter(tool: ToolInfo, name: str, schema: Schema, wanted: str) -> str:
+    """`name: path` as a `tool` statement writes it: as optional, and as much of a list, as it is."""
+    mark = "" if name in tool.schema.get("required", ()) else "?"
+    kind = f"list<{wanted}>" if schema["kind"] == "list" else wanted
+    return f"{show((None, name))}{mark}: {kind}"
+
+
+def _unreviewed(
+    examples: list[tuple[ToolInfo, Schema]], test: ast.Test, written: str, file: LoadedFile, wanted: str
+) -> Diagnostic:
+    tool, schema = examples[0]
     message = f"nobody has said that `{written}` of `{tool.shown}` is a {wanted}: it is an unreviewed string"
+    if len(test.left.path) > 1:
+        help_text = "a `tool` statement gives a kind to whole arguments only: test this one as text"
+        return Diagnostic(codes.UNREVIEWED, message, file.source, test.span, (), help_text)
+    statement = f"tool {tool.shown}({_parameter(tool, test.left.path[0], schema, wanted)})"
     at = _declaration_before(file, test.span)
-    fix = Fix((Edit(file.source, Span(at, at), statement + "\n"),), safe=False) if len(test.left.path) == 1 else None
+    fix = Fix((Edit(file.source, Span(at, at), statement + "\n"),), safe=False)
     help_text = f"review the tool, then write `{statement}`"
     return Diagnostic(codes.UNREVIEWED, message, file.source, test.span, (), help_text, fix)
 
@@ -139,8 +173,9 @@ def _typed_advice(kind: str, written: str, op: ast.Operator, grants: bool) -> st
 def _kind_advice(test: ast.Test, kind: str, written: str, examples: list[tuple[ToolInfo, Schema]]) -> str | None:
     wanted = TYPED.get(test.op)
     if wanted and kind == "string" and examples:
-        tool = examples[0][0]
-        return f"declare the parameter as `{test.left.path[0]}: {wanted}` in the `tool` statement of `{tool.shown}`"
+        tool, schema = examples[0]
+        parameter = _parameter(tool, test.left.path[0], schema, wanted)
+        return f"declare the parameter as `{parameter}` in the `tool` statement of `{tool.shown}`"
     if wanted == "path" and kind == "url":
         return f'write `{written}.host in_domain "…"`'
     return None

@@ -13,9 +13,12 @@ from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.gather import Gathered, LoadedFile
 from policy_lang.kinds import kind_schema
 from policy_lang.mentions import Mentions
+from policy_lang.nearest import nearest
+from policy_lang.operands import BUILT_IN_FACTS
 from policy_lang.references import Binder, unknown_name
 from policy_lang.risk import risk_classes
 from policy_lang.scope import Named, Scopes, build_scopes
+from policy_lang.source import Span
 from policy_lang.tools import Catalogue, build_catalogue, fits_glob
 from zcpolicy.shapes import Schema
 
@@ -64,6 +67,8 @@ def bind(gathered: Gathered, kept: Kept = NOTHING) -> tuple[Bound, tuple[Diagnos
         tool_sets=binder.sets,
         kept=kept,
     )
+    found.extend(_declared_twice(gathered))
+    found.extend(_unknown_servers(gathered, catalogue))
     mentions = Mentions(bound, scopes, binder)
     mentions.visit()
     found.extend(_narrowing(bound, scopes))
@@ -91,6 +96,10 @@ def _context(gathered: Gathered, found: list[Diagnostic]) -> dict[str, Schema]:
     for node, file in declarations(gathered, ast.Context):
         for item in node.fields:
             schema = kind_schema(item.kind)
+            if BUILT_IN_FACTS.get(item.name.text, schema) != schema:
+                message = f"`session.{item.name.text}` is built in, and of another kind"
+                found.append(Diagnostic(codes.DUPLICATE_NAME, message, file.source, item.span, help="rename it"))
+                continue
             if item.name.text in out and out[item.name.text] != schema:
                 message = f"context fact `{item.name.text}` is declared with two kinds"
                 found.append(
@@ -100,6 +109,47 @@ def _context(gathered: Gathered, found: list[Diagnostic]) -> dict[str, Schema]:
             out[item.name.text] = schema
             first[item.name.text] = Label(file.source, item.span, "first declared here")
     return out
+
+
+def _declared_twice(gathered: Gathered) -> Iterator[Diagnostic]:
+    """Labels, scopes and servers that one layer declares twice. A lower layer may speak of a server again."""
+    for layer in gathered.layers:
+        first: dict[tuple[str, str], Label] = {}
+        for file in layer:
+            for space, name, span in _global_names(file):
+                label = first.setdefault((space, name), Label(file.source, span, "first declared here"))
+                if (label.source, label.span) != (file.source, span):
+                    message, advice = f"{space} `{name}` is declared twice", "remove one of them"
+                    yield Diagnostic(codes.DUPLICATE_NAME, message, file.source, span, (label,), advice)
+
+
+def _global_names(file: LoadedFile) -> Iterator[tuple[str, str, Span]]:
+    for node in file.file.declarations:
+        match node:
+            case ast.Label(names=names):
+                yield from (("label", name.text, name.span) for name in names)
+            case ast.Scope(names=names):
+                yield from (("scope", name.text, name.span) for name in names)
+            case ast.Server(name=name):
+                yield "server", name.text, node.span
+            case _:
+                pass
+
+
+def _unknown_servers(gathered: Gathered, catalogue: Catalogue) -> Iterator[Diagnostic]:
+    """`server NAME { … }` declares no server: catalogues and tools do. Elsewhere than in the policy's own root it may speak
+    of a server that this policy does not have, as long as that is no misspelling.
+    """
+    listed = {node.server.text for node, _ in declarations(gathered, ast.Catalog) if node.server is not None}
+    listed.update(server for server in catalogue.ids if server is not None)
+    for node, file in declarations(gathered, ast.Server):
+        name = node.name.text
+        if name in listed:
+            continue
+        near = nearest(name, sorted(listed))
+        if near is not None or (file.is_root and file.layer == gathered.lowest):
+            help_text = f"did you mean `{near}`?" if near else "declare it with a `catalog` or `tool` statement"
+            yield Diagnostic(codes.UNKNOWN_NAME, f"unknown server `{name}`", file.source, node.span, help=help_text)
 
 
 def _bundles(scopes: Scopes, catalogue: Catalogue, found: list[Diagnostic]) -> Iterator[tuple[str, BundleTools]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from policy_lang import ast, codes
-from policy_lang.diagnostics import Diagnostic, Edit, Fix, in_order
+from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label, in_order
 from policy_lang.source import Source, Span
 from policy_lang.syntax.causes import by_cause
 from policy_lang.syntax.declarations import Declarations
@@ -66,7 +66,16 @@ def _edition(source: Source, declarations: tuple[ast.Declaration, ...], failures
         fix = Fix((Edit(source, Span(begin, begin), f"zcpolicy {EDITION}\n"),), safe=True)
         message = f"the first statement of a file is `zcpolicy {EDITION}`"
         help_ = f"write `zcpolicy {EDITION}` above it"
-        diagnostics.append(Diagnostic(codes.NO_EDITION, message, source, _first_word(source, begin), (), help_, fix))
+        labels: tuple[Label, ...] = ()
+        if editions:  # written below: one finding, which shows both places
+            fix = Fix((*fix.edits, Edit(source, editions[0].span, "")), safe=True)
+            labels, help_ = (
+                (Label(source, editions[0].span, "it stands here"),),
+                f"move `zcpolicy {EDITION}` to the top",
+            )
+            editions = editions[1:]
+        found = Diagnostic(codes.NO_EDITION, message, source, _first_word(source, begin), labels, help_, fix)
+        diagnostics.append(found)
     for one in editions:
         if one.span.start != begin:
             message = "the edition stands once, as the first statement"

@@ -18,6 +18,9 @@ from policy_lang.tools import Catalogue, fits_glob, show
 MAX_GROUPS_DEEP = 100
 """How deep groups may stand in groups."""
 
+JOINTS = ("__", "_", "-", ".", "/", ":")
+"""What other systems write between a server and its tool."""
+
 
 @dataclass(slots=True)
 class Binder:
@@ -133,6 +136,7 @@ class Binder:
     def _instead_of_host(self, name: ast.Pattern) -> Iterator[tuple[str, str]]:
         if not name.is_pattern and self._has_family(None, name.text):
             yield f"{name.text}_*", "for its whole family write"
+        yield from self._joined(name)
         elsewhere = (tool.key for tool in self.catalogue.tools if tool.key[0] is not None)
         found = next((key for key in elsewhere if self._fits(name, key[1])), None)
         if found is not None and name.is_pattern:
@@ -142,6 +146,20 @@ class Binder:
         near = None if name.is_pattern else nearest(name.text, self.catalogue.ids.get(None, {}))
         if near is not None:
             yield show((None, near)), "did you mean"
+
+    def _joined(self, name: ast.Pattern) -> Iterator[tuple[str, str]]:
+        """A server alone, or a server and a tool as hosts join them: `hub`, `hub__get`, `mcp__hub__*`, `"hub/get"`."""
+        text = name.text.removeprefix("mcp__")
+        for server in self.catalogue.servers:
+            if text == server:
+                yield f"{show((None, server))}/*", "it is a server: for its tools write"
+                continue
+            joint = next((joint for joint in JOINTS if text.startswith(server + joint)), None)
+            rest = text[len(server) + len(joint) :] if joint is not None else ""
+            pattern = ast.Pattern(rest, name.quoted)
+            if any(self._fits(pattern, known) for known in self.catalogue.ids.get(server, {})):
+                written = rest if pattern.is_pattern else show((None, rest))
+                yield f"{show((None, server))}/{written}", "it is a tool of a server: write"
 
     def _instead_of_server(self, server: str, name: ast.Pattern) -> Iterator[tuple[str, str]]:
         if server not in self.catalogue.servers:

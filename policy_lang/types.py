@@ -5,21 +5,22 @@ warned of: there it is UNKNOWN (SPEC 7).
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
-from policy_lang.fit import literal_fits, operator_fits
+from policy_lang.fit import literal_fits, operand_text, operator_fits
 from policy_lang.gather import LoadedFile
 from policy_lang.kinds import show_kind
 from policy_lang.misfits import LeftSide, misfit, partly, unknown_argument, unknown_field
+from policy_lang.nearest import nearest
 from policy_lang.operands import UNKNOWN_SHAPE, argument, fact
 from policy_lang.source import Span
 from policy_lang.tools import ToolInfo
 from zcpolicy.shapes import Schema
-
-"""The most tools that a message lists."""
 
 
 class Kinds:
@@ -47,8 +48,8 @@ class Kinds:
                 yield from self._limit(node, file)
             case ast.Require():
                 for operand in node.same:
-                    for tools in (node.earlier, node.later):
-                        yield from self._declared(operand, tools, file)
+                    sides = (self._declared(operand, tools, file) for tools in (node.earlier, node.later))
+                    yield from next(filter(None, map(tuple, sides)), ())  # one finding for one name
             case _:
                 pass
 
@@ -151,7 +152,7 @@ class Kinds:
                     f"`{written}` cannot stand here: {reasons[0]}",
                     file.source,
                     span,
-                    help=_null_help(test, item, file),
+                    help=_right_help(test, item, file),
                 )
 
     def _items(self, right: ast.Right, file: LoadedFile) -> Iterator[tuple[ast.Value, Span]]:
@@ -209,6 +210,7 @@ class Kinds:
             yield unknown_argument(self.bound, operand, tools, file)
 
     def _limit(self, node: ast.Limit, file: LoadedFile) -> Iterator[Diagnostic]:
+        yield from _zone(node, file)
         for operand, kinds in ((node.argument, ("integer", "number", "any")), (node.each, None)):
             if not isinstance(operand, ast.Operand):
                 continue
@@ -235,6 +237,34 @@ def check_kinds(bound: Bound) -> tuple[Diagnostic, ...]:
     return tuple(Kinds(bound).check())
 
 
+def _zone(node: ast.Limit, file: LoadedFile) -> Iterator[Diagnostic]:
+    """A calendar day of a zone that does not exist would begin at some other midnight."""
+    zone = node.window.zone if node.window is not None else None
+    if zone is not None and not _is_zone(zone.value):
+        near = nearest(zone.value, _zones())
+        fix = Fix((Edit(file.source, zone.span, f'"{near}"'),), safe=False) if near else None
+        advice = f'did you mean `"{near}"`?' if near else 'write a name of the IANA table, such as `"Europe/Berlin"`'
+        message = f"there is no time zone `{zone.value}`"
+        yield Diagnostic(codes.UNKNOWN_NAME, message, file.source, zone.span, (), advice, fix)
+
+
+@cache
+def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return bool(ZoneInfo(name).key)
+    except (OSError, ValueError, KeyError):
+        return not _zones()  # a machine without the table knows no better
+
+
+@cache
+def _zones() -> frozenset[str]:
+    from zoneinfo import available_timezones
+
+    return frozenset(available_timezones())
+
+
 def _element(schema: Schema, test: ast.Test) -> Schema:
     return schema if test.each is None else schema.get("item", UNKNOWN_SHAPE)
 
@@ -248,8 +278,18 @@ def _comparable(a: Schema, b: Schema, op: ast.Operator) -> bool:
     return "any" in (a["kind"], b["kind"]) or a["kind"] == b["kind"] or (a["kind"] in numbers and b["kind"] in numbers)
 
 
-def _null_help(test: ast.Test, item: ast.Literal_, file: LoadedFile) -> str | None:
-    if not isinstance(item, ast.Null):
-        return None
+def _right_help(test: ast.Test, item: ast.Literal_, file: LoadedFile) -> str | None:
+    """What to write instead of a value that cannot stand on the right."""
     written = file.source.text[test.left.span.start : test.left.span.end]
-    return f"write `not has {written}`" if test.op in ("==", "in") else f"write `has {written}`"
+    if isinstance(item, ast.Null):
+        return f"write `not has {written}`" if test.op in ("==", "in") else f"write `has {written}`"
+    if not isinstance(item, ast.String):
+        return None
+    text = item.value
+    if test.op == "in_net" and operand_text("in_domain", item) is None:
+        return f'for a name write `{written} in_domain "{text}"`'
+    if test.op == "glob" and text and operand_text("glob", replace(item, value=f"**/{text}")) is None:
+        return f'for such files in any folder write `"**/{text}"`'
+    if test.op == "under" and "*" in text and operand_text("glob", item) is None:
+        return f'for a pattern write `{written} glob "{text}"`'
+    return None

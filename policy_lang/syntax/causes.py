@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from policy_lang import codes
 from policy_lang.diagnostics import Diagnostic
-from policy_lang.source import Source
+from policy_lang.source import Source, Span
 from policy_lang.syntax.automaton import automaton
 from policy_lang.syntax.driver import Failure
 from policy_lang.syntax.failures import explain
@@ -78,6 +78,15 @@ def _goes_on_behind(source: Source, before: Failure, failure: Failure) -> bool:
     return cut and failure.statement.start == failure.at and not source.text[end : failure.at].strip(" \t\r\n;")
 
 
+def _swallowed(text: str, span: Span) -> str:
+    """What a string that does not end on its line took with it, also on the line below if it was meant to end there."""
+    start = text.find("\n", span.end) + 1 or len(text)
+    end = text.find("\n", start)
+    below = text[start : end if end >= 0 else len(text)]
+    tail = below[below.rfind('"') :] if below.count('"') % 2 else ""
+    return text[span.start : span.end] + tail
+
+
 def _unbalanced(source: Source, found: Layout, explained: _Explained) -> int | None:
     """Where a brace too few or too many shows first: at the brace itself, where one is missing, or behind it.
 
@@ -85,8 +94,7 @@ def _unbalanced(source: Source, found: Layout, explained: _Explained) -> int | N
     """
     machine = automaton()
     for string in found.diagnostics:
-        text = source.text[string.span.start : string.span.end]
-        if string.code is codes.UNFINISHED_STRING and ("{" in text or "}" in text):
+        if string.code is codes.UNFINISHED_STRING and not {"{", "}"}.isdisjoint(_swallowed(source.text, string.span)):
             return string.span.start
     for failure, diagnostic in explained:
         at_brace = source.text[failure.at : failure.at + 1] in {"{", "}"}

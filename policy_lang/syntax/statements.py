@@ -178,7 +178,7 @@ class Statements(Conditions):
         return ast.Memory(tuple(parts[2]), tuple(parts[4]), Span(start, end))
 
     def delegate(self, parts: Parts, start: int, end: int) -> ast.Delegate:
-        if parts[3] and parts[4] is None:
+        if parts[3] and (parts[4] is None or not parts[4].value.strip()):
             help_ = 'an independent delegate may do what its delegator may not: say why with `because "…"`'
             self.report(codes.NO_REASON, "`independent` needs a `because`", Span(start, end), help_)
         return ast.Delegate(tuple(parts[2]), parts[3], parts[4], Span(start, end))

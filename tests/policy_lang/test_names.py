@@ -35,6 +35,58 @@ CASES: dict[str, tuple[str, Said]] = {
         "agent a { connect forge; deny get_me }",
         Said("ZC2101", "get_me", "`get_me` is not a tool", "it is a tool of a server: write `github/get_me`"),
     ),
+    "a server is not its tools": (
+        "agent a { connect forge; deny github }",
+        Said("ZC2101", "github", "`github` is not a tool", "it is a server: for its tools write `github/*`"),
+    ),
+    "a server and a tool as hosts join them": (
+        "agent a { connect forge; deny mcp__github__get_me }",
+        Said("ZC2101", "mcp__github__get_me", "`mcp__github__get_me` is not a tool", "it is a tool of a server: write `github/get_me`"),
+    ),
+    "the tools of a server as hosts join them": (
+        "agent a { connect forge; deny mcp__github__* }",
+        Said("ZC2101", "mcp__github__*", "`mcp__github__*` matches no tool", "it is a tool of a server: write `github/*`"),
+    ),
+    "a server and a tool in one string": (
+        'agent a { connect forge; deny "github/get_me" }',
+        Said("ZC2101", '"github/get_me"', '`"github/get_me"` is not a tool', "it is a tool of a server: write `github/get_me`"),
+    ),
+    "the hints of a misspelt server": (
+        "server gihub { trust hints }",
+        Said("ZC2104", "server gihub { trust hints }", "unknown server `gihub`", "did you mean `github`?"),
+    ),
+    "a server without tools": (
+        "server jira { trust hints }",
+        Said("ZC2104", "server jira { trust hints }", "unknown server `jira`", "declare it with a `catalog` or `tool` statement"),
+    ),
+    "a server said twice": (
+        "server github { trust hints }",
+        Said("ZC2105", "server github { trust hints }", "server `github` is declared twice", "remove one of them"),
+    ),
+    "a label declared twice": (
+        "label x, y\nlabel y",
+        Said("ZC2105", "y", "label `y` is declared twice", "remove one of them"),
+    ),
+    "a scope declared twice": (
+        "scope x, x",
+        Said("ZC2105", "x", "scope `x` is declared twice", "remove one of them"),
+    ),
+    "a fact that is built in": (
+        "context { cwd: string }",
+        Said("ZC2105", "cwd: string", "`session.cwd` is built in, and of another kind", "rename it"),
+    ),
+    "a reason that no decision has": (
+        'agent a { allow read }\ntest "t" { agent a; call write(path: "x") => deny not-grantd }',
+        Said("ZC2104", "not-grantd", "no decision has the reason `not-grantd`", "did you mean `not-granted`?"),
+    ),
+    "a call that nobody makes": (
+        'agent a { allow read }\ntest "t" { call read() => allow; agent a }',
+        Said("ZC1032", "call read() => allow", "no `agent` is named before this call", "say who makes it: write `agent NAME` first in the test"),
+    ),
+    "a time zone that does not exist": (
+        'agent a { allow read; limit 1 calls per calendar day in "Europe/Berln" }',
+        Said("ZC2104", '"Europe/Berln"', "there is no time zone `Europe/Berln`", 'did you mean `"Europe/Berlin"`?'),
+    ),
     "a misspelt server": (
         "agent a { deny gihub/get_me }",
         Said("ZC2101", "gihub/get_me", "`gihub/get_me` is not a tool", "did you mean `github/get_me`?"),

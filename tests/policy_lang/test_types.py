@@ -1,5 +1,6 @@
 """Kinds: which test reads which argument, on which side."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,50 @@ WRONG: dict[str, tuple[str, Said]] = {
     "a host test on a whole url": (
         'agent a { allow fetch when args.url in_domain "x.org" }',
         Said("ZC2205", 'args.url in_domain "x.org"', "`in_domain` cannot read `args.url`: it is a `url`", 'write `args.url.host in_domain "…"`'),
+    ),
+    "a text test on all paths": (
+        'agent a { deny any when some paths like "*.env" }',
+        Said("ZC2205", 'some paths like "*.env"', "`like` cannot read `paths`: it is a `list<path>`", 'write `some paths under "/folder"` or `some paths glob "**/name"`'),
+    ),
+    "a text test on all urls": (
+        'agent a { deny any when some urls contains "x.org" }',
+        Said("ZC2205", 'some urls contains "x.org"', "`contains` cannot read `urls`: it is a `list<url>`", 'write `some urls.host in_domain "example.org"`'),
+    ),
+    "a text test on the elements of a list": (
+        'agent a { allow fetch when every args.more like "https://x*" }',
+        Said("ZC2205", 'every args.more like "https://x*"', "`like` cannot read `args.more`: it is a `list<url>`", 'write `every args.more.host in_domain "example.org"`'),
+    ),
+    "a text test on the working directory": (
+        'agent a { allow ping when session.cwd like "/w/*" }',
+        Said("ZC2205", 'session.cwd like "/w/*"', "`like` cannot read `session.cwd`: it is a `path`", 'write `session.cwd under "/folder"`'),
+    ),
+    "the host of reviewed text": (
+        'agent a { allow say when args.text.host in_domain "x.org" }',
+        Said("ZC2201", 'args.text.host in_domain "x.org"', "`args.text` has no `.host`: it is a `string`", "declare the parameter as `text: url` in the `tool` statement of `say`"),
+    ),
+    "a path test on the elements of a reviewed list": (
+        'agent a { allow say when every args.tags under "/w" }',
+        Said("ZC2201", 'every args.tags under "/w"', "`under` cannot read `args.tags`: it is a `list<string>`", "declare the parameter as `tags?: list<path>`"),
+    ),
+    "a path test inside an open object": (
+        'agent a { allow say when args.extra.file under "/w" }',
+        Said("ZC2204", 'args.extra.file under "/w"', "nobody has said that `args.extra.file` of `say` is a path", "test this one as text"),
+    ),
+    "a name where a network is meant": (
+        'agent a { deny fetch when args.url.host in_net "x.org" }',
+        Said("ZC2208", '"x.org"', '`"x.org"` cannot stand here: ', 'write `args.url.host in_domain "x.org"`'),
+    ),
+    "a glob of names": (
+        'agent a { deny file when args.path glob ".env" }',
+        Said("ZC2208", '".env"', '`".env"` cannot stand here: ', 'write `"**/.env"`'),
+    ),
+    "a pattern where a folder is meant": (
+        'agent a { deny file when args.path under "/w/*" }',
+        Said("ZC2208", '"/w/*"', '`"/w/*"` cannot stand here: ', 'write `args.path glob "/w/*"`'),
+    ),
+    "equal arguments that no side has": (
+        "agent a { require ping before pay same args.customer }",
+        Said("ZC2202", "args.customer", "`ping` has no argument `args.customer`", "it takes no arguments"),
     ),
     "a path test on reviewed text": (
         'agent a { allow say when args.text under "/w" }',
@@ -237,3 +282,26 @@ def test_a_typed_test_on_an_unreviewed_string_writes_the_statement(tmp_path: Pat
         "review the tool, then write `tool s/t(p: path)`",
     )  # fmt: skip
     assert said(tmp_path, {"main.zcpolicy": text, "list.json": LIST}) == [expected]
+
+
+UNREVIEWED = {
+    "a list": ('every args.files under "/w"', "tool s/u(files?: list<path>)"),
+    "a command": ('args.cmd runs only ["ls"]', "tool s/u(cmd: shell)"),
+    "the host of a url": ('args.link.host in_domain "x.org"', "tool s/u(link?: url)"),
+    "the hosts of a list of urls": ('every args.files.host in_domain "x.org"', "tool s/u(files?: list<url>)"),
+    "an odd name": ('args."a b" glob "**/x"', 'tool s/u("a b"?: path)'),
+}
+
+
+@pytest.mark.parametrize("name", UNREVIEWED)
+def test_the_statement_says_as_much_as_the_catalogue_does(name: str, tmp_path: Path) -> None:
+    condition, statement = UNREVIEWED[name]
+    kinds = {"files": {"type": "array", "items": {"type": "string"}}}
+    properties = {name: kinds.get(name, {"type": "string"}) for name in ("files", "cmd", "link", "a b")}
+    schema = {"type": "object", "properties": properties, "required": ["cmd"]}
+    listed = json.dumps([{"name": "u", "inputSchema": schema}])
+    text = f'zcpolicy 1\ncatalog "list.json" as s\nbundle b {{ server s }}\nagent a {{ connect b; allow s/u when {condition} }}'
+    found = said(tmp_path, {"main.zcpolicy": text, "list.json": listed})
+    assert [(one.code, one.help) for one in found] == [("ZC2204", f"review the tool, then write `{statement}`")]
+    fixed = text.replace("bundle b", f"{statement}\nbundle b")
+    assert said(tmp_path, {"main.zcpolicy": fixed, "list.json": listed}) == []
