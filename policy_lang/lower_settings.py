@@ -108,15 +108,12 @@ def _scopes(bound: Bound, names: tuple[ast.Name, ...] | None, file: LoadedFile) 
 
 def delegate(bound: Bound, statements: tuple[Placed, ...]) -> Delegate | None:
     """To whom, how deep, or not at all."""
-    to: dict[str, DelegateTo] = {}
+    said: dict[str, list[ast.Delegate]] = {}
     for node, file in _every(statements, ast.Delegate):
         for name in node.agents:
             full = bound.full(file, "agent", name.text) or name.text
-            entry = to.setdefault(full, {})
-            if node.independent:
-                entry["independent"] = True
-            if node.because is not None:
-                entry["because"] = node.because.value
+            said.setdefault(full, []).append(node)
+    to = {full: _delegate_to(nodes) for full, nodes in said.items()}
     depths = [int(node.depth.value) for node, _ in _every(statements, ast.DelegateDepth)]
     none = any(True for _ in _every(statements, ast.DelegateNone))
     if not to and not depths and not none:
@@ -126,6 +123,18 @@ def delegate(bound: Bound, statements: tuple[Placed, ...]) -> Delegate | None:
         out["depth"] = str(min(depths))
     if none:
         out["none"] = True
+    return out
+
+
+def _delegate_to(nodes: list[ast.Delegate]) -> DelegateTo:
+    """What is said of one child: independent if anybody says so, for that reason; of several reasons the first in order."""
+    out: DelegateTo = {}
+    free = [node for node in nodes if node.independent]
+    if free:
+        out["independent"] = True
+    reasons = [node.because.value for node in free or nodes if node.because is not None]
+    if reasons:
+        out["because"] = min(reasons)
     return out
 
 
