@@ -165,7 +165,7 @@ SETTINGS: dict[str, tuple[str, Any]] = {
     'delegate to other independent because "x"': ("delegate", {"to": {"other": {"independent": True, "because": "x"}}}),
     "delegate depth 3; delegate depth 2; delegate depth 4": ("delegate", {"to": {}, "depth": "2"}),
     "delegate none": ("delegate", {"to": {}, "none": True}),
-    "deny say when args.text == \"x\"": ("delegate", None),
+    'deny say when args.text == "x"': ("delegate", None),
     'delegate to other because "b"; delegate to other because "a"': ("delegate", {"to": {"other": {"because": "a"}}}),
     'delegate to other because "a"; delegate to other independent because "b"': (
         "delegate", {"to": {"other": {"independent": True, "because": "b"}}},
