@@ -6,6 +6,8 @@ evaluator and the generated code both end here, and the outcome of equal bits is
 
 from __future__ import annotations
 
+from zcpolicy.stack import RuleRef
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from zcpolicy.facts import ToolName
     from zcpolicy.plan import Plan
     from zcpolicy.shapes import Answer
-    from zcpolicy.stack import BodyRef, RuleRef
+    from zcpolicy.stack import BodyRef
 
 ALWAYS: Final = 1
 """The bit that is always set: of what has no condition."""
@@ -167,8 +169,6 @@ def conclude(bodies: Sequence[BodyPlan], bits: int) -> Verdict:
 
 def _nobody_to_ask(bodies: Sequence[BodyPlan], asking: list[Said], bits: int) -> list[RuleRef] | None:
     """The statements that leave nobody to ask (none, where the session is just not interactive); None: somebody is."""
-    from zcpolicy.stack import RuleRef
-
     silent = [RuleRef(body.body, "approval") for body in bodies if body.body.data.get("approval", {}).get("none")]
     if silent:
         return silent

@@ -50,15 +50,13 @@ def is_independent(above: Stack, child: str) -> bool:
     return all(one is not None and bool(one.get("independent")) for one in said)
 
 
-def stack_below(
-    above: Stack, child: str, skills: tuple[str, ...], added: tuple[BodyRef, ...], free: bool
-) -> Stack | None:
+def stack_below(above: Stack, child: str, skills: tuple[str, ...], added: tuple[BodyRef, ...], free: bool) -> Stack:
     """The child's stack. `free`: independent, so that only what reaches every child comes from above."""
     program, depth = above.program, above.own.depth + 1
     if not free:
         own = level_of(program, child, depth, skills, added)
-        return None if own is None else Stack(program, (own, *above.levels), (own, *above.counted))
+        return Stack(program, (own, *above.levels), (own, *above.counted))
     inherited = [body for level in above.levels for body in level.bodies if body.kind in ("skill", "narrowing")]
     kept: dict[int, BodyRef] = {id(body): body for body in inherited}
     own = level_of(program, child, depth, skills, (*added, *kept.values()))
-    return None if own is None else Stack(program, (own,), (own, *above.counted))
+    return Stack(program, (own,), (own, *above.counted))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from zcpolicy.exact import is_object
 from zcpolicy.refusals import ResolveError
+from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 def refuse_unmet(stack: Stack, session: Session) -> None:
     """Raises ResolveError for the first rule whose condition reads a fact of `session.never`."""
-    from zcpolicy.stack import RuleRef
-
     for body in stack.bodies():
         for index, rule in enumerate(body.data.get("rules", ())):
             missing = sorted(session.never & set(_facts(rule.get("if"))))

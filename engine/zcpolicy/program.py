@@ -188,6 +188,11 @@ def head_of(program: Program) -> ProgramData:
     return head
 
 
+def has_agent(program: Program, name: object) -> bool:
+    """Whether there is an agent of this name. For the engine."""
+    return isinstance(name, str) and name in program._agent_lines
+
+
 def agent_of(program: Program, name: str) -> Agent | None:
     """An agent's data, or None if there is none. Shared: not to be altered. For the engine."""
     line = program._agent_lines.get(name)
@@ -346,8 +351,7 @@ def _sha256(size: int) -> Any:
 def _verified(program: Program, digest: str) -> Program:
     if program.digest != digest:
         raise CompiledError("the digest does not fit the program: the file is damaged or was edited")
-    if head_of(program)["semantics"] != SEMANTICS:
-        raise CompiledError(f"semantics `{head_of(program)['semantics'][:20]}`, and this engine has `{SEMANTICS}`")
+    head_of(program)  # a program of other semantics is refused here, not at the first call
     return program
 
 
@@ -364,20 +368,35 @@ def _once(program: Program, key: str, data: bytes, kind: str) -> Any:
     """Parsed and checked on first use."""
     found = program._parsed.get(key)
     if found is None:
-        from zcpolicy.validate import check_agents, check_head
-
         found = _parse(data)
         if kind == "program":
-            check_head(found)
+            _check_head(found)
             bodies = [found["ceiling"], *found["skills"].values()]
         else:
-            check_agents(found)
+            _check_agents(found)
             bodies = [agent["body"] for agent in found.values()]
         program._parsed[key] = found
         for body in bodies:
             for ids in _tool_sets(body):
                 tools_in(program, ids)
     return found
+
+
+def _check_head(head: Any) -> None:
+    from zcpolicy.validate import is_head
+
+    semantics = head.get("semantics") if is_object(head) else None
+    if isinstance(semantics, str) and semantics != SEMANTICS:
+        raise CompiledError(f"semantics `{semantics[:20]}`, and this engine has `{SEMANTICS}`")
+    if not is_head(head) or len(head["tools"]) > MAX_TOOLS:
+        raise CompiledError("this is not a compiled policy: a part has not the shape that it must have")
+
+
+def _check_agents(agents: Any) -> None:
+    from zcpolicy.validate import are_agents
+
+    if not are_agents(agents):
+        raise CompiledError("this is not a compiled policy: an agent has not the shape that it must have")
 
 
 def _tool_sets(body: Body) -> Iterator[ToolIds]:

@@ -14,7 +14,7 @@ from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, skeleton
 from zcpolicy.narrowing import body_of
 from zcpolicy.plan import Plan
-from zcpolicy.program import head_of
+from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, put
 from zcpolicy.skills import known_skills, may_load
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from zcpolicy.facts import ToolName
     from zcpolicy.ledgers.memory import MemoryLedger
     from zcpolicy.operands import Call
-    from zcpolicy.program import Program
     from zcpolicy.stack import BodyRef
 
 MAX_UNKNOWN_NAMES: Final = 4_096
@@ -88,7 +87,6 @@ class Resolver(Sealed):
         ledger: MemoryLedger | None = None,
     ) -> Self:
         from zcpolicy.ledgers.memory import MemoryLedger
-        from zcpolicy.program import Program
 
         if type(program) is not Program:
             raise TypeError("a resolver is made from a Program")
@@ -210,14 +208,16 @@ class Resolver(Sealed):
         plain = narrowing is None and not skills and not session.drift
         stack = self._by_agent.get(agent) if plain and type(agent) is str else None
         if stack is None:
-            known = agent in self.program.agents
-            level = level_of(self.program, agent, 0, skills, self._added(narrowing)) if known else None
-            if level is None:
-                raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
+            self._must_know(agent)
+            level = level_of(self.program, agent, 0, skills, self._added(narrowing))
             stack = Stack(self.program, (level,), (level,))
             if plain:
                 self._by_agent[agent] = stack
         return stack
+
+    def _must_know(self, agent: str) -> None:
+        if not has_agent(self.program, agent):
+            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
 
     def _added(self, narrowing: Narrowing | None) -> tuple[BodyRef, ...]:
         return () if narrowing is None else (body_of(narrowing, self.program, self._tool_ids),)
@@ -233,18 +233,14 @@ class Resolver(Sealed):
         above = parent.stack
         if parent.resolver is not self:
             raise ResolveError("the execution above is of another resolver")
-        if agent not in self.program.agents:
-            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
+        self._must_know(agent)
         why = refusal(above, agent)
         if why is not None:
             raise ResolveError(why)
         free = is_independent(above, agent)
         if independent and not free:
             raise ResolveError(f"agent `{agent}` may not be delegated to independently")
-        stack = stack_below(above, agent, skills, self._added(narrowing), free and independent is not False)
-        if stack is None:
-            raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
-        return stack
+        return stack_below(above, agent, skills, self._added(narrowing), free and independent is not False)
 
 
 def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) -> Session:

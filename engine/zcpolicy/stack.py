@@ -146,15 +146,13 @@ class Stack:
             yield from level.bodies
 
 
-def chain_of(program: Program, name: str) -> list[Agent] | None:
-    """An agent and those it narrows, root last. None if there is no such agent. Raises CompiledError."""
+def chain_of(program: Program, name: str) -> list[Agent]:
+    """An agent of the program and those it narrows, root last. Raises CompiledError."""
     found: list[Agent] = []
     wanted: str | None = name
     while wanted is not None:
         agent = agent_of(program, wanted)
         if agent is None:
-            if not found:
-                return None
             raise CompiledError(f"agent `{name}` narrows `{wanted}`, which is not there")
         found.append(agent)
         if len(found) > MAX_NARROWING_CHAIN:
@@ -166,13 +164,9 @@ def chain_of(program: Program, name: str) -> list[Agent] | None:
     return found
 
 
-def level_of(
-    program: Program, name: str, depth: int, skills: tuple[str, ...], added: tuple[BodyRef, ...]
-) -> Level | None:
-    """The level of an agent at work with active skills and added bodies (the host's narrowing)."""
+def level_of(program: Program, name: str, depth: int, skills: tuple[str, ...], added: tuple[BodyRef, ...]) -> Level:
+    """The level of an agent of the program at work with active skills and added bodies (the host's narrowing)."""
     chain = chain_of(program, name)
-    if chain is None:
-        return None
     head = head_of(program)
     bodies = [BodyRef(program, agent["body"]) for agent in chain]
     bodies.append(BodyRef(program, head["ceiling"]))

@@ -9,6 +9,7 @@ from zcpolicy.condition import AllOf, Not, compile_condition, truth_of
 from zcpolicy.exact import is_list, is_object
 from zcpolicy.leaves import Test
 from zcpolicy.operands import MISSING, Call
+from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ def _body(plan: Plan, said: Said, call: Call) -> dict[str, Any]:
 
 
 def _rule(plan: Plan, said: Said, index: int, rule: Any, call: Call) -> dict[str, Any]:
-    from zcpolicy.stack import RuleRef
-
     assert said.body is not None
     found = RuleRef(said.body, "rules", index).to_json()
     found["effect"] = rule["effect"]

@@ -1,12 +1,11 @@
 """Whether data of a compiled file has the shapes that the resolver relies on.
 
-In: parsed JSON. Out: nothing, or a `CompiledError`: a digest identifies, it does not vouch for what is in the file.
+In: parsed JSON. Out: a yes or no: a digest identifies, it does not vouch for what is in the file.
 """
 
 from __future__ import annotations
 
 from zcpolicy.exact import is_list, is_object, number_of
-from zcpolicy.program import MAX_TOOLS, SEMANTICS, CompiledError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,18 +23,14 @@ _RISKS: Final = ("read", "low", "medium", "high")
 _ANSWERS: Final = ("allow", "ask", "deny")
 
 
-def check_head(head: Any) -> None:
-    """Everything but the agents. Raises CompiledError."""
-    if is_object(head) and isinstance(head.get("semantics"), str) and head["semantics"] != SEMANTICS:
-        raise CompiledError(f"semantics `{head['semantics'][:20]}`, and this engine has `{SEMANTICS}`")
-    if not _HEAD(head, 0) or len(head["tools"]) > MAX_TOOLS:
-        raise CompiledError("this is not a compiled policy: a part has not the shape that it must have")
+def is_head(value: Any) -> bool:
+    """Whether it is everything of a program but the agents."""
+    return _HEAD(value, 0)
 
 
-def check_agents(agents: Any) -> None:
-    """A map of agents. Raises CompiledError."""
-    if not _map(_AGENT)(agents, 0):
-        raise CompiledError("this is not a compiled policy: an agent has not the shape that it must have")
+def are_agents(value: Any) -> bool:
+    """Whether it is a map of agents."""
+    return _AGENTS(value, 0)
 
 
 def _text(value: Any, depth: int) -> bool:
@@ -213,6 +208,7 @@ _BODY: Final = _object(
     },
 )
 _AGENT: Final = _object({"body": _BODY, "narrows": _either(_text, lambda value, depth: value is None)})
+_AGENTS: Final = _map(_AGENT)
 _TOOL: Final = _object(
     {
         "server": _either(_text, lambda value, depth: value is None),
