@@ -21,9 +21,14 @@ MAX_EXPECTATIONS: Final = 3
 MAX_QUOTED: Final = 40
 """Characters of the user's text in a message."""
 
+CODE: Final = 3
+"""Letters of a currency."""
+
 SHORT: Final = 4
 """In words of so few letters one that is wrong weighs more."""
 
+_AMOUNT = re.compile(r"([0-9]++(?:[_.][0-9]++)*+)([A-Za-z]{3,})")
+_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 WORD = re.compile(r"[^\W\d][\w\-]*+")
 _FOUND = re.compile(
     r"""-?[0-9][\w.]*+|(?:[@\w*][\w*\-]*+|"(?:[^"\\\n]|\\.)*+"|/)++|[=\-]>|[=!<>]=|&&|\|\||.""", re.DOTALL
@@ -248,7 +253,14 @@ class _Explanation:
             return "say what the list holds, as in `list<string>`"
         if self.text == "time":
             return "`time` takes a duration, as in `limit 10m time per turn`"
-        if "OPERAND" in self.terminals and "(" in self.words and self.text[0].isalpha():
+        amount = _AMOUNT.fullmatch(self.text)
+        if amount is not None and "NUMBER" in self.terminals:
+            return f"a blank stands between an amount and its unit: `{amount[1]} {amount[2].lower()}`"
+        if "CURRENCY" in self.terminals and self.text.isupper() and len(self.text) == CODE:
+            return f"a currency stands in lower case: `{self.text.lower()}`"
+        if self.text in _COMPARISONS and {"and", "or"} <= set(self.words):
+            return "comparisons do not chain: write two tests, joined by `and`"
+        if "OPERAND" in self.terminals and "(" in self.words and (self.text[0].isalnum() or self.text[0] in '"-'):
             return "a test begins with what it looks at: `args.NAME`, `paths`, `urls`, `session.NAME`, `tool.NAME`, `agent.NAME`"
         return None
 
