@@ -171,11 +171,20 @@ def look(call: Judged, path: tuple[str, ...]) -> Found | Missing:
         if schema["kind"] not in ("object", "any"):
             return "unfit"
         under = member(schema, name)
-        if under is None:
+        sent = value.get(name) if isinstance(value, dict) else None
+        if under is None or (sent is None and _names_others(schema, name)):
             return "undeclared"
-        schema = under
-        value = value.get(name) if isinstance(value, dict) else None
+        schema, value = under, sent
     return Found(value, schema) if value is not None else "absent"
+
+
+def _names_others(schema: Schema, name: str) -> bool:
+    """Whether an object that takes any further member names some, and this is none of them: it is not declared.
+
+    An object that names none has a schema that nobody knows.
+    """
+    fields = schema.get("fields", {})
+    return schema.get("extra") == "allow" and bool(fields) and name not in fields
 
 
 def _is_url(schema: Schema) -> bool:

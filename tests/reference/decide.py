@@ -185,11 +185,11 @@ class Execution:
         return Answer("allow", "allowed", tuple(one for answer in answers for one in answer.allows))
 
     def _touches_protected(self, call: Judged) -> Truth:
-        """Whether a path of the call is a protected file; a tool of class `read` may read them."""
+        """Whether a path of the call is a protected file or lies below it; a tool of class `read` may read them."""
         if not self.protected or call.tool.risk == "read":
             return False
         where, mentioned = self._circumstances(call).where, paths(call)
-        hits = path.same_path(self.protected, False)
+        hits = path.under(self.protected, False)
         found = [hits(ref, where) for ref in mentioned.refs if isinstance(ref, PathRef)]
         return any_of([*found, *([None] if mentioned.unsupplied else [])])
 

@@ -120,7 +120,7 @@ def param_tests(draw: st.DrawFn, param: Param, grants: bool) -> str:
         if param.fields:
             field = draw(st.sampled_from(param.fields))
             return draw(param_tests(Param(f"{param.name}.{field.name}", field.kind, reviewed=False), grants))
-        return draw(st.sampled_from((f"{left}.n == 2", f'{left}.text like "a*"', f"has {left}.n")))
+        return draw(st.sampled_from((f"{left}.n == 2", f"{left}.x.y == 2", f'{left}.text like "a*"', f"has {left}.n")))
     return draw(st.sampled_from(_of_kind(param, grants, left)))
 
 
