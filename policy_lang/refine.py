@@ -19,9 +19,13 @@ STRICTER: dict[str, frozenset[str]] = {
 
 
 def refine(
-    listed: Schema, declared: Schema, node: ast.Tool, source: Source, shown: str
+    listed: Schema, declared: Schema, node: ast.Tool, source: Source, shown: str, *, below: bool = False
 ) -> tuple[Schema, tuple[Diagnostic, ...]]:
-    """The listed schema as the statement refines it; parameters that it leaves out stay as listed."""
+    """The listed schema as the statement refines it; parameters that it leaves out stay as listed.
+
+    `below`: the statement stands in a lower layer than the catalogue. It then gives kinds, and takes no string out of
+    what `paths` and `urls` read: a rule of the layer above may rely on them.
+    """
     found: list[Diagnostic] = []
     fields = dict(listed.get("fields", {}))
     required = set(listed.get("required", []))
@@ -50,7 +54,7 @@ def refine(
             found.append(
                 Diagnostic(codes.LOOSENED_TOOL, message, source, parameter.span, help=f"write `{name}` without `?`")
             )
-        merged = refined_kind(old, new)
+        merged = refined_kind(old, new, reviewed=not below)
         if merged is None:
             message = f"`{name}` of `{shown}` is `{show_kind(old)}` in the catalogue, `{show_kind(new)}` here"
             hint = "a statement may refine a kind, such as string to path, and never change it"
@@ -62,31 +66,43 @@ def refine(
     return {**listed, "fields": fields, "required": sorted(required)}, tuple(found)
 
 
-def refined_kind(old: Schema, new: Schema) -> Schema | None:
-    """The listed schema with the declared kind, reviewed from now on; `None` where that is no refinement."""
+def refined_kind(old: Schema, new: Schema, *, reviewed: bool = True) -> Schema | None:
+    """The listed schema with the declared kind, reviewed from now on or not; `None` where that is no refinement."""
     merged: Schema = {**old}
-    merged.pop("unreviewed", None)
+    if reviewed:
+        merged.pop("unreviewed", None)
     if "default" in new:
         merged["default"] = new["default"]
     if old["kind"] == "list" and new["kind"] == "list":
-        return _refined_list(old, new, merged)
+        return _refined_list(old, new, merged, reviewed)
     if new["kind"] == old["kind"]:
         return merged
     if new["kind"] not in STRICTER.get(old["kind"], frozenset()):
         return None
     merged["kind"] = new["kind"]
     if new["kind"] == "list" and "item" in new:
-        merged["item"] = new["item"]
+        merged["item"] = new["item"] if reviewed else _unreviewed(new["item"])
     if new["kind"] == "object":
         merged["fields"], merged["extra"] = {}, "allow"
     return merged
 
 
-def _refined_list(old: Schema, new: Schema, merged: Schema) -> Schema | None:
+def _refined_list(old: Schema, new: Schema, merged: Schema, reviewed: bool) -> Schema | None:
     if "item" not in new:
         return merged
-    item = refined_kind(old["item"], new["item"]) if "item" in old else new["item"]
+    item = refined_kind(old.get("item", _ANY), new["item"], reviewed=reviewed)
     if item is None:
         return None
     merged["item"] = item
     return merged
+
+
+_ANY: Schema = {"kind": "any", "unreviewed": True}
+
+
+def _unreviewed(schema: Schema) -> Schema:
+    """A declared kind of what was anything, whose strings go on to be read as anything."""
+    marked: Schema = {**schema, "unreviewed": True}
+    if "item" in schema:
+        marked["item"] = _unreviewed(schema["item"])
+    return marked

@@ -8,6 +8,7 @@ from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.gather import Gathered, LoadedFile
 from policy_lang.references import Binder
+from policy_lang.source import Source, Span
 from policy_lang.tools import Catalogue, ToolInfo
 
 ORDER: tuple[ast.RiskClass, ...] = ("read", "low", "medium", "high")
@@ -17,7 +18,7 @@ def risk_classes(
     gathered: Gathered, catalogue: Catalogue, binder: Binder, found: list[Diagnostic]
 ) -> tuple[ast.RiskClass, ...]:
     """The class of each tool, by id. A `risk` statement of a lower layer counts only where it tightens."""
-    classes: list[ast.RiskClass] = [_own_class(tool, catalogue.trusted) for tool in catalogue.tools]
+    classes: list[ast.RiskClass] = [_own_class(tool, catalogue.trusted, found) for tool in catalogue.tools]
     for number, layer in enumerate(gathered.layers):
         stated: dict[int, ast.RiskClass] = {}
         for file in layer:
@@ -37,9 +38,18 @@ def _higher(one: ast.RiskClass, other: ast.RiskClass) -> ast.RiskClass:
     return one if ORDER.index(one) >= ORDER.index(other) else other
 
 
-def _own_class(tool: ToolInfo, trusted: frozenset[str]) -> ast.RiskClass:
-    if tool.risk is not None:
-        return tool.risk
+def _own_class(tool: ToolInfo, trusted: frozenset[str], found: list[Diagnostic]) -> ast.RiskClass:
+    if tool.risk is None:
+        return _listed_class(tool, trusted)
+    if tool.below:  # the statement stands in a lower layer than what it speaks of
+        above = _listed_class(tool, trusted)
+        if ORDER.index(above) > ORDER.index(tool.risk):
+            found.append(_loosened(above, tool.risk, tool.source, tool.span))
+        return _higher(above, tool.risk)
+    return tool.risk
+
+
+def _listed_class(tool: ToolInfo, trusted: frozenset[str]) -> ast.RiskClass:
     if tool.key[0] is None or tool.key[0] not in trusted:
         return "high"
     destructive, read_only = tool.hints.get("destructiveHint"), tool.hints.get("readOnlyHint")
@@ -56,9 +66,9 @@ def _loosening(
     above = [classes[tool] for tool in ids if ORDER.index(classes[tool]) > ORDER.index(node.risk)]
     if above:
         highest = max(above, key=ORDER.index)
-        message = f"a layer below would lower the class of tools from `{highest}` to `{node.risk}`"
-        found.append(
-            Diagnostic(
-                codes.LOOSENED_BELOW, message, file.source, node.span, help="a lower layer may only raise a class"
-            )
-        )
+        found.append(_loosened(highest, node.risk, file.source, node.span))
+
+
+def _loosened(above: ast.RiskClass, here: ast.RiskClass, source: Source, span: Span) -> Diagnostic:
+    message = f"a layer below would lower the class of tools from `{above}` to `{here}`"
+    return Diagnostic(codes.LOOSENED_BELOW, message, source, span, help="a lower layer may only raise a class")

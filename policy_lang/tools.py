@@ -25,7 +25,10 @@ _PLAIN = re.compile(r"[^\W\d][\w-]*")
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """One tool. `risk`: of its `tool` statement. `hints`: as listed, under their MCP names. `source`, `span`: where from."""
+    """One tool. `risk`: of its `tool` statement. `hints`: as listed, under their MCP names. `source`, `span`: where from.
+
+    `layer`: the one that it comes from; `below`: whether its `tool` statement stands in a lower one, and only tightens.
+    """
 
     key: Key
     schema: Schema
@@ -35,6 +38,8 @@ class ToolInfo:
     source: Source
     span: Span
     statement: ast.Tool | None
+    layer: int
+    below: bool = False
 
     @property
     def shown(self) -> str:
@@ -116,6 +121,7 @@ class _Listed:
     listing: ToolListing
     source: Source
     span: Span
+    layer: int
 
 
 def build_catalogue(gathered: Gathered) -> tuple[Catalogue, tuple[Diagnostic, ...]]:
@@ -123,7 +129,7 @@ def build_catalogue(gathered: Gathered) -> tuple[Catalogue, tuple[Diagnostic, ..
     found: list[Diagnostic] = []
     listed = dict(_listed(gathered, found))
     tools = {key: _from_list(key, entry) for key, entry in listed.items()}
-    for loaded in gathered.files:
+    for loaded in gathered.as_read:
         for node in loaded.file.declarations:
             if isinstance(node, ast.Tool):
                 _declare(tools, loaded, node, found)
@@ -137,7 +143,7 @@ def build_catalogue(gathered: Gathered) -> tuple[Catalogue, tuple[Diagnostic, ..
 
 def _listed(gathered: Gathered, found: list[Diagnostic]) -> Iterator[tuple[Key, _Listed]]:
     owner: dict[str, tuple[Source, Span]] = {}
-    for loaded in gathered.files:
+    for loaded in gathered.as_read:
         for node, listings in loaded.catalogs:
             if node.server is None:
                 continue
@@ -156,12 +162,12 @@ def _listed(gathered: Gathered, found: list[Diagnostic]) -> Iterator[tuple[Key, 
                 continue
             owner[server] = (loaded.source, node.span)
             for listing in listings:
-                yield (server, listing.name), _Listed(listing, loaded.source, node.span)
+                yield (server, listing.name), _Listed(listing, loaded.source, node.span, loaded.layer)
 
 
 def _from_list(key: Key, entry: _Listed) -> ToolInfo:
     listing = entry.listing
-    return ToolInfo(key, listing.schema, dict(listing.hints), None, False, entry.source, entry.span, None)
+    return ToolInfo(key, listing.schema, dict(listing.hints), None, False, entry.source, entry.span, None, entry.layer)
 
 
 def _declare(tools: dict[Key, ToolInfo], loaded: LoadedFile, node: ast.Tool, found: list[Diagnostic]) -> None:
@@ -177,11 +183,12 @@ def _declare(tools: dict[Key, ToolInfo], loaded: LoadedFile, node: ast.Tool, fou
         return
     schema, trouble = declared_schema(node, loaded.source)
     found.extend(trouble)
+    below = known is not None and loaded.layer > known.layer
     if known is not None:
-        schema, trouble = refine(known.schema, schema, node, loaded.source, show(key))
+        schema, trouble = refine(known.schema, schema, node, loaded.source, show(key), below=below)
         found.extend(trouble)
-    hints = known.hints if known else {}
-    tools[key] = ToolInfo(key, schema, hints, node.risk, node.runs_tools, loaded.source, node.span, node)
+    hints, layer = (known.hints, known.layer) if known else ({}, loaded.layer)
+    tools[key] = ToolInfo(key, schema, hints, node.risk, node.runs_tools, loaded.source, node.span, node, layer, below)
 
 
 def _servers(gathered: Gathered) -> tuple[dict[str, tuple[Source, Span]], frozenset[str]]:

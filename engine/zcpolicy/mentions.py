@@ -57,6 +57,8 @@ class _Search:
         if kind in _TEXTS:
             if type(value) is str:
                 _TEXTS[kind](self, schema, value)
+                if schema.get("unreviewed"):  # of any kind: one that a lower layer gave takes nothing out of sight
+                    self.unreviewed(schema, value)
         elif kind == "list":
             item = schema.get("item", _ANY)
             for one in value:
@@ -102,8 +104,7 @@ class _Search:
                 self.anything(one)
 
     def string(self, schema: Schema, text: str) -> None:
-        if schema.get("unreviewed"):
-            self.unreviewed(schema, text)
+        """A reviewed string is text, and nothing else."""
 
     def path(self, schema: Schema, text: str) -> None:
         from zcpolicy.predicates.refs import PathRef
@@ -207,9 +208,8 @@ def kinds_below(schema: Schema) -> tuple[bool, bool]:
     kind = schema["kind"]
     if kind in ("shell", "command", "any"):
         return True, True
-    if kind == "string":
-        unreviewed = schema.get("unreviewed", False)
-        return unreviewed, unreviewed
+    if schema.get("unreviewed"):
+        return True, True
     if kind == "list":
         return kinds_below(schema.get("item", _ANY))
     if kind == "object":

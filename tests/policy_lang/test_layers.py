@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from policy_lang.compile import compile_policy
 from tests.policy_lang.bound_case import bound_of, said
+from zcpolicy import Resolver, Session
 
 ABOVE = """zcpolicy 1
 tool read() risk read
@@ -79,3 +81,38 @@ def test_a_policy_beside_a_layer_that_nothing_names(tmp_path: Path) -> None:
     files = {"above.zcpolicy": ABOVE, "below.zcpolicy": "zcpolicy 1\n"}
     found = said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))
     assert {one.message for one in found} == {"`forgotten.zcpolicy` lies beside this layer, and nothing names it"}
+
+
+LISTED = """[{"name": "get", "inputSchema": {"type": "object", "properties":
+    {"q": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}}, "x": {}}}}]"""
+CATALOGUED = """zcpolicy 1
+catalog "list.json" as s
+bundle b { server s }
+agent coder { autonomy supervised; connect b; allow s/get }
+ceiling { deny any when some paths glob "**/.env"; deny any when some urls.host in_domain "evil.test" }
+"""
+
+
+def test_a_tool_statement_of_below_does_not_lower_a_class(tmp_path: Path) -> None:
+    files = {"list.json": LISTED, "above.zcpolicy": CATALOGUED, "below.zcpolicy": "zcpolicy 1\ntool s/get() risk read"}
+    found = [one for one in said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy")) if one.code == "ZC2115"]
+    assert [one.message for one in found] == ["a layer below would lower the class of tools from `high` to `read`"]
+
+
+@pytest.mark.parametrize("argument", ["q", "l", "x"])
+@pytest.mark.parametrize("kind", ["string", "path", "url", "shell"])
+def test_a_kind_of_below_takes_nothing_out_of_what_rules_above_read(argument: str, kind: str, tmp_path: Path) -> None:
+    written = f"list<{kind}>" if argument == "l" else kind
+    files = {
+        "list.json": LISTED,
+        "above.zcpolicy": CATALOGUED,
+        "below.zcpolicy": f"zcpolicy 1\ntool s/get({argument}?: {written})\nagent mine narrows coder {{}}",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    compiled = compile_policy(tmp_path / "below.zcpolicy", layers=[tmp_path / "above.zcpolicy"])
+    assert compiled.program is not None
+    run = Resolver(compiled.program).resolve("mine", session=Session(interactive=True))
+    for value in ("/w/.env", "https://evil.test/"):
+        sent = {argument: [value] if argument == "l" else value}
+        assert run.decide(("s", "get"), sent).reason == "denied"
