@@ -3,7 +3,7 @@
 In: the layers' root sources, highest first, the policy itself last. Out: `Gathered`, and what went wrong.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,6 +67,11 @@ class Gathered:
     def files(self) -> tuple[LoadedFile, ...]:
         """Every file, highest layer first."""
         return tuple(file for layer in self.layers for file in layer)
+
+    @property
+    def as_read(self) -> tuple[LoadedFile, ...]:
+        """Every file in the order of reading, imports before what imports them: the second of two like names is the last."""
+        return tuple(file for layer in self.layers for file in _imports_first(layer))
 
     @property
     def lowest(self) -> int:
@@ -196,6 +201,21 @@ class _Reader:
         help: str | None = None,
     ) -> None:
         self.found.append(Diagnostic(code, message, source, span, labels, help))
+
+
+def _imports_first(layer: tuple[LoadedFile, ...]) -> Iterator[LoadedFile]:
+    seen: set[int] = set()
+    within = {id(file) for file in layer}
+
+    def walk(file: LoadedFile) -> Iterator[LoadedFile]:
+        if id(file) not in seen and id(file) in within:
+            seen.add(id(file))
+            for _, imported in file.imports:
+                yield from walk(imported)
+            yield file
+
+    for file in layer:
+        yield from walk(file)
 
 
 def _beside(loaded: LoadedFile, written: str) -> Path:

@@ -78,7 +78,7 @@ class Mentions:
             elif isinstance(leaf, ast.Test) and isinstance(leaf.right, ast.LetRef):
                 ref = leaf.right
                 if self.bound.full(file, "let", ref.name) is None:
-                    known = self.scopes.candidates(file, "let")
+                    known = [*self.scopes.candidates(file, "let"), "true", "false"]
                     self.found.append(unknown_name(codes.UNKNOWN_NAME, "let", ref.name, ref.span, file, known))
 
     def _names(self, space: Namespace, names: tuple[ast.Name, ...], file: LoadedFile) -> None:

@@ -113,14 +113,15 @@ def _context(gathered: Gathered, found: list[Diagnostic]) -> dict[str, Schema]:
 
 def _declared_twice(gathered: Gathered) -> Iterator[Diagnostic]:
     """Labels, scopes and servers that one layer declares twice. A lower layer may speak of a server again."""
-    for layer in gathered.layers:
-        first: dict[tuple[str, str], Label] = {}
-        for file in layer:
-            for space, name, span in _global_names(file):
-                label = first.setdefault((space, name), Label(file.source, span, "first declared here"))
-                if (label.source, label.span) != (file.source, span):
-                    message, advice = f"{space} `{name}` is declared twice", "remove one of them"
-                    yield Diagnostic(codes.DUPLICATE_NAME, message, file.source, span, (label,), advice)
+    first: dict[tuple[int, str, str], Label] = {}
+    for file in gathered.as_read:
+        for space, name, span in _global_names(file):
+            key = (file.layer, space, name)
+            if key not in first:
+                first[key] = Label(file.source, span, "first declared here")
+                continue
+            message, advice = f"{space} `{name}` is declared twice", "remove one of them"
+            yield Diagnostic(codes.DUPLICATE_NAME, message, file.source, span, (first[key],), advice)
 
 
 def _global_names(file: LoadedFile) -> Iterator[tuple[str, str, Span]]:

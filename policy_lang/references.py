@@ -102,7 +102,7 @@ class Binder:
 
     def _unknown(self, ref: ast.ToolRef, file: LoadedFile, lenient: bool) -> None:
         written = file.source.text[ref.span.start : ref.span.end]
-        better = next(iter(self._instead(ref)), None)
+        better = next(iter(self._instead(ref, file)), None)
         code = codes.UNKNOWN_TOOL if better is not None or not lenient else codes.UNKNOWN_TOOL_HERE
         kind = (
             "matches no tool"
@@ -126,16 +126,18 @@ class Binder:
             )
         )
 
-    def _instead(self, ref: ast.ToolRef) -> Iterator[tuple[str, str]]:
+    def _instead(self, ref: ast.ToolRef, file: LoadedFile) -> Iterator[tuple[str, str]]:
         """What was probably meant, best first: text, and the words before it."""
         if ref.server is None:
-            yield from self._instead_of_host(ref.name)
+            yield from self._instead_of_host(ref.name, file)
         elif not ref.server.is_pattern:
             yield from self._instead_of_server(ref.server.text, ref.name)
 
-    def _instead_of_host(self, name: ast.Pattern) -> Iterator[tuple[str, str]]:
+    def _instead_of_host(self, name: ast.Pattern, file: LoadedFile) -> Iterator[tuple[str, str]]:
         if not name.is_pattern and self._has_family(None, name.text):
             yield f"{name.text}_*", "for its whole family write"
+        if not name.is_pattern and (id(file), "group", name.text) in self.scopes.visible:
+            yield f"@{name.text}", "it is a group: write"
         yield from self._joined(name)
         elsewhere = (tool.key for tool in self.catalogue.tools if tool.key[0] is not None)
         found = next((key for key in elsewhere if self._fits(name, key[1])), None)
@@ -200,7 +202,8 @@ def unknown_name(
     code: codes.Code, space: str, name: str, span: Span, file: LoadedFile, known: list[str], sign: str = ""
 ) -> Diagnostic:
     """`unknown bundle `forg``, with the nearest name and the edit that writes it."""
-    near = nearest(name, known)
+    behind_prefix = (one for one in known if one.endswith(f".{name}"))
+    near = next(behind_prefix, None) or nearest(name, known)
     fix = Fix((Edit(file.source, span, sign + near),), safe=False) if near else None
     advice = f"did you mean `{sign}{near}`?" if near else f"declare it with a `{space}` statement"
     return Diagnostic(code, f"unknown {space} `{sign}{name}`", file.source, span, help=advice, fix=fix)

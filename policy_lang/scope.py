@@ -45,7 +45,7 @@ def build_scopes(gathered: Gathered) -> tuple[Scopes, tuple[Diagnostic, ...]]:
     declared: dict[Namespace, dict[str, tuple[Named, LoadedFile]]] = {
         "group": {}, "let": {}, "bundle": {}, "skill": {}, "agent": {}, "profile": {},
     }  # fmt: skip
-    for file in gathered.files:
+    for file in gathered.as_read:
         for node in file.file.declarations:
             if isinstance(node, Named):
                 _declare(declared, builder.prefixes.get(id(file), ""), node, file, found)

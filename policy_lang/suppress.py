@@ -20,19 +20,24 @@ _COMMENT = re.compile(r"\s*zcpolicy:\s*(?:allow\s+(?P<code>ZC\d+)\s+(?P<reason>\
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """One comment: the code that it silences, in which statement's characters."""
+    """One comment: the code that it silences, in which statement's characters; `refused` if that is an error."""
 
     code: str
     statement: Span
+    refused: Diagnostic | None = None
 
 
 def unsuppressed(found: Iterable[Diagnostic], gathered: Gathered) -> Iterator[Diagnostic]:
     """The findings without the silenced warnings, then findings about the comments themselves."""
+    found = tuple(found)
     about: list[Diagnostic] = []
     silenced: dict[tuple[str, str], Covered] = {}
     for loaded in gathered.files:
         for one in sorted(_read(loaded.file, about), key=lambda one: one.statement):
-            silenced.setdefault((loaded.source.name, one.code), Covered()).add(one.statement)
+            if one.refused is None:
+                silenced.setdefault((loaded.source.name, one.code), Covered()).add(one.statement)
+            elif not any(_is_meant(one, finding, loaded.source) for finding in found):
+                about.append(one.refused)
     for finding in found:
         covered = silenced.get((finding.source.name, finding.code.id))
         if finding.severity == "error" or covered is None or not covered.holds(finding.span):
@@ -70,17 +75,27 @@ def _read(file: ast.File, about: list[Diagnostic]) -> Iterator[Suppression]:
     for comment, match in wanted:
         code = match["code"]
         trouble = _trouble(code)
+        statement = _statement_of(comment, statements, by_last_line, file.source)
         if trouble is not None:
             help_text = "write `# zcpolicy: allow ZC3102 reason`"
-            about.append(Diagnostic(codes.BAD_SUPPRESSION, trouble, file.source, comment.span, help=help_text))
-            continue
-        statement = _statement_of(comment, statements, by_last_line, file.source)
-        if statement is None:
+            refused = Diagnostic(codes.BAD_SUPPRESSION, trouble, file.source, comment.span, help=help_text)
+            if statement is not None and code in codes.ALL:
+                yield Suppression(code, statement, refused)
+            else:
+                about.append(refused)
+        elif statement is None:
             message = "this comment stands at no statement"
             help_text = "put it right above one, or behind it"
             about.append(Diagnostic(codes.BAD_SUPPRESSION, message, file.source, comment.span, help=help_text))
         else:
             yield Suppression(code, statement)
+
+
+def _is_meant(one: Suppression, finding: Diagnostic, source: Source) -> bool:
+    """Whether a finding is the error that a comment would silence: it is reported anyway, and once."""
+    span, statement = finding.span, one.statement
+    inside = statement.start <= span.start and span.end <= statement.end
+    return finding.code.id == one.code and finding.source.name == source.name and inside
 
 
 def _trouble(code: str | None) -> str | None:

@@ -56,12 +56,12 @@ def _listings(result: object) -> tuple[ToolListing, ...]:
 
     from policy_lang.catalog.wire import WireList
 
+    if isinstance(result, dict) and cast(dict[str, object], result).get("nextCursor"):
+        raise CatalogError("the list is one page of several: `nextCursor` is set; list all pages into one file")
     try:
         read = WireList.model_validate(result)
     except ValidationError as error:
         raise CatalogError(_first_complaint(error)) from None
-    if read.next_cursor:
-        raise CatalogError("the list is one page of several: `nextCursor` is set; list all pages into one file")
     found: dict[str, ToolListing] = {}
     for tool in read.tools:
         if tool.name in found:

@@ -49,6 +49,10 @@ def test_shapes(shape: str, answer: object) -> None:
             "tool 1: name: input should be a valid string, unable to parse raw data as a unicode string",
         ),
         (
+            '{"tools": [], "nextCursor": "x"}',
+            "the list is one page of several: `nextCursor` is set; list all pages into one file",
+        ),
+        (
             '{"tools": [{"name": "a"}], "nextCursor": "x"}',
             "the list is one page of several: `nextCursor` is set; list all pages into one file",
         ),

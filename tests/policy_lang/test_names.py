@@ -35,6 +35,14 @@ CASES: dict[str, tuple[str, Said]] = {
         "agent a { connect forge; deny get_me }",
         Said("ZC2101", "get_me", "`get_me` is not a tool", "it is a tool of a server: write `github/get_me`"),
     ),
+    "a group needs its sign": (
+        "group readers = read\nagent a { deny readers }",
+        Said("ZC2101", "readers", "`readers` is not a tool", "it is a group: write `@readers`"),
+    ),
+    "a truth of another language": (
+        "agent a { deny read when tool.read_only == True }",
+        Said("ZC2104", "True", "unknown let `True`", "did you mean `true`?"),
+    ),
     "a server is not its tools": (
         "agent a { connect forge; deny github }",
         Said("ZC2101", "github", "`github` is not a tool", "it is a server: for its tools write `github/*`"),
@@ -248,9 +256,33 @@ def test_an_import_puts_its_prefix_before_names_and_not_before_tools(tmp_path: P
 def test_an_import_without_a_prefix_shares_its_names(tmp_path: Path) -> None:
     base = "zcpolicy 1\ntool read() risk read\ngroup readers = read"
     main = 'zcpolicy 1\nimport "base.zcpolicy"\nagent a { allow @readers }\ngroup readers = read'
-    assert [one.message for one in said(tmp_path, {"base.zcpolicy": base, "main.zcpolicy": main})] == [
-        "group `readers` is declared twice"
-    ]
+    _, (found,) = bound_of(tmp_path, {"base.zcpolicy": base, "main.zcpolicy": main})
+    assert found.message == "group `readers` is declared twice"
+    assert (found.source.name, found.labels[0].source.name) == ("main.zcpolicy", "base.zcpolicy")
+
+
+TWICE = {
+    "a tool": ("tool x() risk read", "tool x() risk low"),
+    "an agent": ("tool x()\nagent a { allow x }", "agent a { deny x }"),
+    "a label": ("label l", "label l"),
+    "a server": ("tool s/x()\nserver s {}", "server s { trust hints }"),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_name_that_an_import_has_is_declared_twice_where_it_is_imported(name: str, tmp_path: Path) -> None:
+    first, second = TWICE[name]
+    files = {"b.zcpolicy": f"zcpolicy 1\n{first}", "main.zcpolicy": f'zcpolicy 1\nimport "b.zcpolicy"\n{second}'}
+    _, (found,) = bound_of(tmp_path, files)
+    assert found.message.endswith("is declared twice")
+    assert (found.source.name, found.labels[0].source.name) == ("main.zcpolicy", "b.zcpolicy")
+
+
+def test_an_import_has_its_names_behind_its_prefix(tmp_path: Path) -> None:
+    base = "zcpolicy 1\ntool read() risk read\nprofile p { deny read }\nagent lib { allow read }"
+    main = 'zcpolicy 1\nimport "base.zcpolicy" as base\nagent a narrows lib { use p }'
+    found = said(tmp_path, {"base.zcpolicy": base, "main.zcpolicy": main})
+    assert [one.help for one in found] == ["did you mean `base.lib`?", "did you mean `base.p`?"]
 
 
 def test_a_file_that_two_imports_share_is_read_once(tmp_path: Path) -> None:
