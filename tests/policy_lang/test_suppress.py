@@ -8,11 +8,11 @@ HEAD = "zcpolicy 1\ntool read() risk read\ntool shell(command: shell) risk high\
 
 COMMENTS: dict[str, tuple[str, list[str]]] = {
     "a warning, behind its statement": (
-        "agent a {\n autonomy supervised\n allow shell # zcpolicy: allow ZC4002 a sandbox\n}",
+        "agent a {\n allow shell # zcpolicy: allow ZC4002 a sandbox\n}",
         [],
     ),
     "another warning than the one it names": (
-        "agent a {\n autonomy supervised\n allow shell # zcpolicy: allow ZC4003 a sandbox\n}",
+        "agent a {\n allow shell # zcpolicy: allow ZC4003 a sandbox\n}",
         ["ZC4002"],
     ),
     "an error stays, and is said once": ("agent a {\n allow raed # zcpolicy: allow ZC2101 why not\n}", ["ZC2101"]),
