@@ -7,7 +7,7 @@ Closed unions (`Declaration`, `Statement`, `Condition`, …) are matched with `a
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 from policy_lang.source import Source, Span
 
@@ -19,6 +19,9 @@ Operator = Literal[
     "==", "!=", "<", "<=", ">", ">=", "in", "not in", "like", "matches", "contains",
     "under", "glob", "in_domain", "in_net", "runs only", "runs any",
 ]  # fmt: skip
+
+RISK_CLASSES: tuple[RiskClass, ...] = get_args(RiskClass)
+"""Every class, the lowest first."""
 
 
 # --- names and literals ------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from policy_lang import ast, codes
 from policy_lang.bound import BodyKind, BoundBody, Placed
+from policy_lang.conditions import stands_for_granting
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.gather import LoadedFile
 from policy_lang.references import unknown_name
@@ -40,7 +41,7 @@ WHERE: dict[BodyKind, str] = {
 def granting_word(node: ast.Statement) -> str | None:
     """The word of a statement that grants, or `None` for one that only restricts."""
     if isinstance(node, ast.Rule):
-        return node.effect if node.effect in ("allow", "auto_approve") else None
+        return node.effect if stands_for_granting(node.effect) else None
     return GRANTS.get(type(node))
 
 

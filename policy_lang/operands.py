@@ -15,7 +15,7 @@ URL_PARTS: dict[str, Schema] = {"host": {"kind": "string"}, "scheme": {"kind": "
 TOOL_FIELDS: dict[str, Schema] = {
     "name": {"kind": "string"},
     "server": {"kind": "string"},
-    "risk": {"kind": "string", "enum": ["read", "low", "medium", "high"]},
+    "risk": {"kind": "string", "enum": [*ast.RISK_CLASSES]},
     "read_only": {"kind": "boolean"},
     "destructive": {"kind": "boolean"},
     "open_world": {"kind": "boolean"},

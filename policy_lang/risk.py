@@ -11,7 +11,8 @@ from policy_lang.references import Binder
 from policy_lang.source import Source, Span
 from policy_lang.tools import Catalogue, ToolInfo
 
-ORDER: tuple[ast.RiskClass, ...] = ("read", "low", "medium", "high")
+RANK: dict[ast.RiskClass, int] = {risk: rank for rank, risk in enumerate(ast.RISK_CLASSES)}
+"""The lowest is 0."""
 
 
 def risk_classes(
@@ -35,7 +36,7 @@ def risk_classes(
 
 
 def _higher(one: ast.RiskClass, other: ast.RiskClass) -> ast.RiskClass:
-    return one if ORDER.index(one) >= ORDER.index(other) else other
+    return max(one, other, key=lambda risk: RANK[risk])
 
 
 def _own_class(tool: ToolInfo, trusted: frozenset[str], found: list[Diagnostic]) -> ast.RiskClass:
@@ -43,7 +44,7 @@ def _own_class(tool: ToolInfo, trusted: frozenset[str], found: list[Diagnostic])
         return _listed_class(tool, trusted)
     if tool.below:  # the statement stands in a lower layer than what it speaks of
         above = _listed_class(tool, trusted)
-        if ORDER.index(above) > ORDER.index(tool.risk):
+        if RANK[above] > RANK[tool.risk]:
             found.append(_loosened(above, tool.risk, tool.source, tool.span))
         return _higher(above, tool.risk)
     return tool.risk
@@ -63,9 +64,9 @@ def _listed_class(tool: ToolInfo, trusted: frozenset[str]) -> ast.RiskClass:
 def _loosening(
     classes: list[ast.RiskClass], ids: frozenset[int], node: ast.Risk, file: LoadedFile, found: list[Diagnostic]
 ) -> None:
-    above = [classes[tool] for tool in ids if ORDER.index(classes[tool]) > ORDER.index(node.risk)]
+    above: list[ast.RiskClass] = [classes[tool] for tool in ids if RANK[classes[tool]] > RANK[node.risk]]
     if above:
-        highest = max(above, key=ORDER.index)
+        highest = max(above, key=lambda risk: RANK[risk])
         found.append(_loosened(highest, node.risk, file.source, node.span))
 
 

@@ -12,7 +12,7 @@ from policy_lang.checks.literals import parts_of
 from policy_lang.checks.operands import Operands
 from policy_lang.checks.survey import LimitAt, RuleAt, Survey, text_of, tool_names
 from policy_lang.checks.witness import Witnesses, sample
-from policy_lang.conditions import Leaf, leaves, walk
+from policy_lang.conditions import Leaf, leaves, stands_for_granting, walk
 from policy_lang.diagnostics import Diagnostic
 
 DECIDES: dict[ast.Effect, str] = {
@@ -108,7 +108,7 @@ def _tested(leaf: Leaf) -> ast.Operand | None:
 
 def _alternatives(rule: RuleAt) -> Iterator[int]:
     """The ids of tests below an `or` in a grant: where one of them is UNKNOWN, another may still grant."""
-    if rule.node.effect in ("allow", "auto_approve"):
+    if stands_for_granting(rule.node.effect):
         for part, _ in parts_of(rule.node):
             yield from _below_or(part)
 

@@ -14,7 +14,7 @@ from policy_lang.checks.operands import OPEN, Operands, Range, Scalar, right_val
 from policy_lang.checks.survey import RuleAt, Survey, text_of, tool_names
 from policy_lang.checks.together import Constraint, together
 from policy_lang.checks.witness import Witnesses
-from policy_lang.conditions import Leaf, leaves, walk
+from policy_lang.conditions import Leaf, leaves, stands_for_granting, walk
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.nearest import nearest, or_list
 from policy_lang.source import Span
@@ -29,8 +29,6 @@ DROP = "drop this test"
 DEPTH = frozenset({"depth"})
 PARTS = frozenset({"host", "scheme", "port", "null"})
 """Kinds of which nothing may be there although the argument is sent."""
-
-GRANTS = ("allow", "auto_approve")
 
 
 class Clash(NamedTuple):
@@ -61,7 +59,7 @@ class _Judge:
     def __init__(self, survey: Survey, operands: Operands, rule: RuleAt) -> None:
         self.survey, self.bound, self.rule = survey, survey.bound, rule
         self.operands, self.file = operands, rule.placed.file
-        self.granting = rule.node.effect in GRANTS
+        self.granting = stands_for_granting(rule.node.effect)
 
     def judge(self) -> Iterator[Diagnostic]:
         """Values first: where one is impossible, the tests around it are not judged as well."""

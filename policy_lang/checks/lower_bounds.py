@@ -14,7 +14,7 @@ from policy_lang.checks.literals import parts_of
 from policy_lang.checks.parameters import runs_text
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, text_of, tool_names
-from policy_lang.conditions import leaves
+from policy_lang.conditions import leaves, stands_for_granting
 from policy_lang.diagnostics import Diagnostic
 from zcpolicy.program import Schema
 
@@ -98,7 +98,7 @@ def check(reach: Reach) -> Iterator[Diagnostic]:
 
 def _needs_all(rule: RuleAt, test: ast.Test, *, positive: bool) -> bool:
     """Whether a test, where it stands, has to know every path: `every` for granting, or that there is none."""
-    grants = rule.node.effect in ("allow", "auto_approve")
+    grants = stands_for_granting(rule.node.effect)
     if test.each == "every":
         return grants == positive
     return grants and not positive
@@ -115,7 +115,7 @@ def _over_commands(params: _Params, rule: RuleAt, test: ast.Test) -> Iterator[Di
 
 
 def _effect(rule: RuleAt) -> str:
-    grants = rule.node.effect in ("allow", "auto_approve")
+    grants = stands_for_granting(rule.node.effect)
     return f"this `{rule.node.effect}` grants nothing" if grants else f"this `{rule.node.effect}` makes no exception"
 
 

@@ -16,7 +16,6 @@ from zcpolicy.program import Schema, Value
 Scalar = tuple[str, object]
 """A literal without its place: its kind's letter and its value; equal literals are equal, `1` and `1.0` too."""
 
-CLASSES = ("read", "low", "medium", "high")
 CERTAIN = frozenset({"string", "integer", "number", "boolean"})
 """The kinds on which equality and order always have an answer, once the value is there."""
 
@@ -135,7 +134,7 @@ class Operands:
             )  # of the host's own tools it is the empty text
             return Range(servers, True, none, none, frozenset({"string"}))
         if what == "risk":
-            return Range(frozenset(("s", name) for name in CLASSES), True, none, none, frozenset({"risk"}))
+            return Range(frozenset(("s", name) for name in ast.RISK_CLASSES), True, none, none, frozenset({"risk"}))
         return Range(frozenset({("b", True), ("b", False)}), False, none, none, frozenset({"boolean"}))
 
     def _arguments(self, ids: frozenset[int], path: tuple[str, ...], *, each: bool) -> Range:

@@ -13,7 +13,7 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from policy_lang.checks.operands import Range, Scalar
-from policy_lang.risk import ORDER
+from policy_lang.risk import RANK
 
 MAX_LISTED = 64
 """An interval of at most so many whole numbers is tried number by number."""
@@ -21,7 +21,7 @@ MAX_LISTED = 64
 MAX_PAIRS = 4_096
 """Longer lists are not compared value by value."""
 
-RANKS: dict[object, int] = {risk: rank for rank, risk in enumerate(ORDER)}
+RANKS: dict[object, int] = dict(RANK.items())
 RISK = frozenset({"risk"})
 ORDERED = ("<", "<=", ">", ">=")
 
@@ -123,9 +123,9 @@ def _normal(constraint: Constraint, range_: Range) -> Constraint:
 
 def _ranked(constraint: Constraint) -> Iterator[Scalar]:
     """The classes that a comparison admits."""
-    for risk in ORDER:
+    for risk, rank in RANK.items():
         for _, bound in constraint.values:
-            above = ORDER.index(risk) - RANKS.get(bound, 0)
+            above = rank - RANKS.get(bound, 0)
             if {"<": above < 0, "<=": above <= 0, ">": above > 0, ">=": above >= 0}[constraint.op]:
                 yield ("s", risk)
 
