@@ -98,10 +98,11 @@ def _unreviewed(
 ) -> Diagnostic:
     tool, schema = examples[0]
     message = f"nobody has said that `{written}` of `{tool.shown}` is a {wanted}: it is an unreviewed string"
-    if len(test.left.path) > 1:
+    name, *below = test.left.path
+    if below:
         help_text = "a `tool` statement gives a kind to whole arguments only: test this one as text"
         return Diagnostic(codes.UNREVIEWED, message, file.source, test.span, (), help_text)
-    statement = f"tool {tool.shown}({_parameter(tool, test.left.path[0], schema, wanted)})"
+    statement = f"tool {tool.shown}({_parameter(tool, name, schema, wanted)})"
     at = _declaration_before(file, test.span)
     fix = Fix((Edit(file.source, Span(at, at), statement + "\n"),), safe=False)
     help_text = f"review the tool, then write `{statement}`"

@@ -48,8 +48,7 @@ class Kinds:
                 yield from self._limit(node, file)
             case ast.Require():
                 for operand in node.same:
-                    sides = (self._declared(operand, tools, file) for tools in (node.earlier, node.later))
-                    yield from next(filter(None, map(tuple, sides)), ())  # one finding for one name
+                    yield from self._on_both_sides(operand, node, file)
             case _:
                 pass
 
@@ -203,6 +202,11 @@ class Kinds:
             yield Diagnostic(codes.WRONG_KIND, message, file.source, test.span)
 
     # --- arguments that limits and preconditions name ---
+
+    def _on_both_sides(self, operand: ast.Operand, node: ast.Require, file: LoadedFile) -> tuple[Diagnostic, ...]:
+        """One finding for one name, although both sets of tools may lack it."""
+        earlier = tuple(self._declared(operand, node.earlier, file))
+        return earlier or tuple(self._declared(operand, node.later, file))
 
     def _declared(self, operand: ast.Operand, tools: ast.ToolSet, file: LoadedFile) -> Iterator[Diagnostic]:
         ids = self.bound.ids(tools)
