@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 import click
 
-from policy_lang.cli.main import USAGE, CommandError
+from policy_lang.cli.errors import USAGE, CommandError
 
 COMMANDS: Final = {
     "check": "find mistakes in policies",

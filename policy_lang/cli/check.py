@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.options import (
     cache_option,
     compiling,

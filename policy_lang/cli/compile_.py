@@ -3,17 +3,16 @@
 In: a policy file. Out: one file, replaced in one step; status 1 where the policy has errors, and then nothing is written.
 """
 
-import sys
 from pathlib import Path
 
 import click
 
-from policy_lang.cli.main import CommandError
-from policy_lang.cli.options import cache_option, compiling, existing, format_option, layer_option, policy_argument
+from policy_lang.cli.errors import CommandError
+from policy_lang.cli.loading import complain, existing
+from policy_lang.cli.options import cache_option, compiling, format_option, layer_option, policy_argument
 from policy_lang.fixes import replace_bytes
-from policy_lang.render import diagnostic_json, render
+from policy_lang.render import diagnostic_json
 from policy_lang.render.as_json import json_text
-from policy_lang.render.colour import wants_colour
 
 
 @click.command("compile", epilog="Example: zcpolicy compile team.zcpolicy -o /etc/agents/team.zcpc")
@@ -31,8 +30,7 @@ def command(policy: Path, layers: tuple[Path, ...], cache_folder: Path | None, o
         raise CommandError(f"`{target}` is named like a policy, not like a compiled one (`.zcpc`)")
     made = compiling(layers, cache_folder)(existing(policy))
     if style != "json" and made.diagnostics:
-        drawn = render(made.diagnostics, "plain" if style == "plain" else "human", colour=wants_colour(sys.stderr))
-        print(drawn, end="", file=sys.stderr)
+        complain(made.diagnostics, style)
     if made.program is not None:
         try:
             replace_bytes(target.resolve(), made.program.dump())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.words import help_text, read_words
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ In: a code. Out: its page; status 2 for a code that does not exist.
 import click
 
 from policy_lang import explain as pages
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.options import format_option
 from policy_lang.render.as_json import json_text
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.words import nearest
 from zcpolicy.call import Malformed, read_json
 from zcpolicy.facts import Entry, FactsError, Narrowing, Session

@@ -4,20 +4,19 @@ In: policy files. Out: the same files, rewritten in place, or with `--check` the
 status 1 where one would change or does not parse.
 """
 
-import sys
 from pathlib import Path
 
 import click
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
+from policy_lang.cli.loading import complain
 from policy_lang.cli.options import format_option, paths_argument, policies, progress
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.files import read_source
 from policy_lang.fixes import rewrite
 from policy_lang.format import format_source
-from policy_lang.render import diagnostic_json, render
+from policy_lang.render import diagnostic_json
 from policy_lang.render.as_json import json_text
-from policy_lang.render.colour import wants_colour
 from policy_lang.render.visible import visible
 
 
@@ -37,8 +36,7 @@ def command(paths: tuple[Path, ...], check: bool, style: str) -> int:
         findings = [diagnostic_json(finding) for finding in found]
         print(json_text({"changed": changed, "written": not check, "diagnostics": findings}), end="")
     else:
-        drawn = render(found, "plain" if style == "plain" else "human", colour=wants_colour(sys.stderr))
-        print(drawn, end="", file=sys.stderr)
+        complain(found, style)
         verb = "would change" if check else "rewritten"
         print("".join(f"{visible(name)}: {verb}\n" for name in changed), end="")
     return int(bool(found) or (check and bool(changed)))

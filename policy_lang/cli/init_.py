@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from policy_lang.catalog.mcp import CatalogError, read_tools
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.options import format_option
 from policy_lang.files import read_bytes
 from policy_lang.fixes import replace_bytes

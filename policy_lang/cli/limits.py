@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Literal
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.tool_name import read_tool, written
 from zcpolicy.exact import number_text
 from zcpolicy.program import Program, pack

@@ -10,20 +10,16 @@ from __future__ import annotations
 import os
 import sys
 
+from policy_lang.cli.errors import USAGE, CommandError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-USAGE: Final = 2
-"""The status of wrong usage, of files that cannot be read or written, and of faults."""
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 """As shells report the signals 2 and 13."""
-
-
-class CommandError(Exception):
-    """Wrong usage, or a file that cannot be read or written: one line for stderr, status 2."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

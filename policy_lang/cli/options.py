@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from policy_lang.cache import Cache
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
+from policy_lang.cli.loading import existing
 from policy_lang.compile import Compiled, compile_policy
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -75,22 +76,9 @@ def policies(paths: Iterable[Path]) -> tuple[Path, ...]:
             if not inside:
                 raise CommandError(f"there is no `*.zcpolicy` file in `{path}`")
             found.update(dict.fromkeys(inside))
-        elif os.path.lexists(path):
-            found[path] = None
         else:
-            raise CommandError(f"`{path}` does not exist")
+            found[existing(path)] = None
     return tuple(found)
-
-
-def existing(path: Path) -> Path:
-    """The path itself.
-
-    Raises:
-        CommandError: there is nothing.
-    """
-    if not os.path.lexists(path):
-        raise CommandError(f"`{path}` does not exist")
-    return path
 
 
 def _inside(folder: Path) -> Iterator[Path]:

@@ -13,11 +13,12 @@ import click
 from policy_lang.cli.facts import session_from
 from policy_lang.cli.loading import compiled
 from policy_lang.cli.options import format_option, layer_option, policy_argument
-from policy_lang.cli.surfaces import surfaces, tool_text
+from policy_lang.cli.surfaces import surfaces
+from policy_lang.cli.tool_name import written
 from policy_lang.render.as_json import json_text
 from policy_lang.render.colour import Piece, paint, wants_colour
 from policy_lang.render.visible import visible
-from zcpolicy.resolver import ResolveError, Resolver, UnknownAgent
+from zcpolicy.resolver import ResolveError, Resolver
 
 DENIED = 4
 Line = tuple[str, str]
@@ -38,9 +39,6 @@ def command(policy: Path, agent: str, session: str | None, layers: tuple[Path, .
         return 1
     try:
         run = Resolver(program).resolve(agent, session=facts)
-    except UnknownAgent as error:
-        print(f"zcpolicy: {error}", file=sys.stderr)
-        return DENIED
     except ResolveError as error:
         print(f"zcpolicy: {error}", file=sys.stderr)
         return DENIED
@@ -84,7 +82,7 @@ def _sections(found: dict[str, Any]) -> Iterator[tuple[str, list[Line]]]:
 
 def _tools(tools: list[Any]) -> Iterator[Line]:
     for tool in tools:
-        yield f"{tool_text(tool['tool'])} ({tool['class']})", ""
+        yield f"{written(tool['tool'])} ({tool['class']})", ""
         for rule in tool["rules"]:
             yield f"    {_text(rule, rule['effect'])}", _where(rule)
 

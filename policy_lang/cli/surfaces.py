@@ -7,15 +7,13 @@ In: a resolved execution. Out: JSON values: `{"agent", "chain", "digest", "tools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from policy_lang.cli.tool_name import written
+from policy_lang.ast import RISK_CLASSES
+from zcpolicy.approvals import SCOPES
 from zcpolicy.combine import RANK
 from zcpolicy.program import head_of, tools_in
 from zcpolicy.resolver import ResolvedAgentExecution
 from zcpolicy.shapes import Answer, RiskClass
 from zcpolicy.stack import BodyRef
-
-CLASSES: tuple[RiskClass, ...] = ("read", "low", "medium", "high")
-SCOPES = ("never", "exact", "tool")
 
 Said = dict[str, Any]
 """A statement: `{"body", "file", "line", "text"}` and what it says."""
@@ -77,7 +75,7 @@ def _list(body: BodyRef, part: str) -> list[Any]:
 
 def _autonomy(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
     """The strictest answer for each class."""
-    answers: dict[RiskClass, Answer] = dict.fromkeys(CLASSES, "allow")
+    answers: dict[RiskClass, Answer] = dict.fromkeys(RISK_CLASSES, "allow")
     for body in bodies:
         for risk, answer in body.data.get("autonomy", {}).items():
             answers[risk] = min(answers[risk], answer, key=RANK.__getitem__)
@@ -167,8 +165,3 @@ def _drift(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
         for kind, answer in body.data.get("drift", {}).items():
             answers[kind] = min(answers.get(kind, answer), answer, key=RANK.__getitem__)
     return {"answers": answers, "from": _origins(bodies, "drift")}
-
-
-def tool_text(tool: Any) -> str:
-    """A tool of the values above, as the language writes it."""
-    return written(tool)

@@ -6,7 +6,7 @@ host, (server, name) for a tool of an MCP server. Exact names only: no patterns,
 
 from __future__ import annotations
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

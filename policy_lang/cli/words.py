@@ -5,7 +5,7 @@ In: the words after the command's name, and a table of its options. Out: values 
 
 from __future__ import annotations
 
-from policy_lang.cli.main import CommandError
+from policy_lang.cli.errors import CommandError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from policy_lang.cli.errors import CommandError
 from policy_lang.cli.limits import read_limit
-from policy_lang.cli.main import CommandError
 from policy_lang.cli.tool_name import read_tool, written
 from policy_lang.compile import compile_text
 from zcpolicy.program import agent_of

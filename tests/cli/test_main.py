@@ -24,6 +24,12 @@ def zcpolicy(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=60)
 
 
+def test_a_complaint_is_the_same_line_when_python_runs_the_module() -> None:
+    for command in ("check", "test", "compile"):
+        ran = zcpolicy(command, "nowhere")
+        assert (ran.returncode, ran.stderr) == (2, "zcpolicy: `nowhere` does not exist\n")
+
+
 def test_help_lists_the_commands(cli: Cli) -> None:
     ran = cli("--help")
     assert ran.status == 0
