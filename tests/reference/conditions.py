@@ -9,7 +9,7 @@ from typing import cast
 
 from policy_lang import ast
 from tests.reference.arguments import OPEN, Found, Judged, Mentions, Missing, has, is_of, look, paths, urls
-from tests.reference.values import Plain
+from tests.reference.values import CLASSES, Plain
 from tests.reference.written import Page, World
 from zcpolicy.predicates import net, path, scalar, shell, text, url
 from zcpolicy.predicates.refs import PathRef, Truth, UrlRef, Where
@@ -219,7 +219,9 @@ def _tool_fact(now: Circumstances, name: str) -> Found | Missing:
         value = tool.hints.get(hint)
     else:
         value = {"name": tool.name[1], "server": tool.name[0] or "", "risk": tool.risk}[name]
-    return "absent" if value is None else Found(value, {"kind": "any"})
+    if value is None:
+        return "absent"
+    return Found(value, {"kind": "any", "enum": list(CLASSES)} if name == "risk" else {"kind": "any"})
 
 
 def _right(right: ast.Right, stand: Stand, now: Circumstances) -> "list[Plain] | Subject | Missing":
@@ -298,7 +300,13 @@ def _compare(op: str, left: Subject, right: Plain, stand: Stand, now: Circumstan
             return path.same_path((right,), stand.grants)(ref, now.where)
         return url.same_url((right,), stand.grants)(cast(UrlRef, link))
     assert isinstance(left, Found)
+    if left.schema.get("enum") == list(CLASSES) and not equal and op != "!=" and right in CLASSES:
+        return scalar.compare(cast("scalar.Operator", op), _rank(left.value), _rank(right))
     return scalar.compare("==" if equal else cast("scalar.Operator", op), left.value, right)
+
+
+def _rank(risk: Plain) -> int:
+    return [str(one) for one in CLASSES].index(str(risk))
 
 
 def _against_operand(op: str, left: Subject, right: Subject, stand: Stand, now: Circumstances) -> Truth:
