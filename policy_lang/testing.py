@@ -15,7 +15,7 @@ from policy_lang import ast
 from policy_lang.source import Source
 from zcpolicy.decision import Decision
 from zcpolicy.facts import FactsError, Session
-from zcpolicy.program import Program
+from zcpolicy.program import Program, head_of
 from zcpolicy.resolver import ResolvedAgentExecution, ResolveError, Resolver, UnknownAgent
 
 if TYPE_CHECKING:
@@ -110,6 +110,9 @@ class _Running:
             elif name.text == "interactive":
                 _must(isinstance(said, bool), "`interactive` is true or false")
                 self.session.interactive = said
+            elif name.text == "home" and "home" not in head_of(self.resolver.program)["context"]:
+                _must(isinstance(said, str), "`home` is the text of a path")
+                self.session.env = {**self.session.env, "HOME": str(said)}
             else:
                 self.session.context[name.text] = said
         self.session.mark(label.text for label in step.marked)

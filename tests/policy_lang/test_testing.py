@@ -54,6 +54,7 @@ MAIL = 'given channel = "mail", level = 2'
         ("a call that asks does not run", ["agent a", 'call write(path: "/w", text: "") => ask', "call anything(value: 1) => allow"]),
         ("a call that is allowed is charged, and time frees it", ["agent a", "call pay(amount: 1) => allow", "call pay(amount: 1) => allow", "call pay(amount: 1) => deny budget", "wait 59m", "call pay(amount: 1) => deny budget", "wait 2m", "call pay(amount: 1) => allow"]),
         ("labels that are given", ["agent a", MAIL, "given marked untrusted, private", 'call mail(to: "x") => deny', "call anything(value: 1) => ask"]),
+        ("a home that is given", ["agent a", 'given home = "/w"', 'call read(path: "~/secret/x") => deny', 'call read(path: "~/x") => allow']),
         ("a directory that is given", ["agent a", 'given cwd = "/w/secret"', 'call read(path: "x") => deny', 'given cwd = "/w"', 'call read(path: "x") => allow']),
         ("nobody to ask", ["agent a", "given interactive = false", 'call write(path: "/w", text: "") => deny no-approver']),
         ("facts of the context have kinds", ["agent a", 'given channel = "mail", level = "2"', 'call mail(to: "x") => deny not-granted']),

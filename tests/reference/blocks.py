@@ -11,6 +11,7 @@ from tests.reference.decide import Answer, Execution, Policy
 from tests.reference.host import Facts
 from tests.reference.limits import Charge
 from tests.reference.values import plain, tool_name
+from tests.reference.written import World
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def _of_block(policy: Policy, tree: ast.File, block: ast.TestBlock) -> list[Miss
                 parents, skills = ([name.text for name in names] for names in (step.parents, step.skills))
                 run = policy.run(step.agent.text, facts, parents=parents, skills=skills, ledger=ledger)
             case ast.Given():
-                _given(facts, step)
+                _given(facts, step, policy.world)
             case ast.Wait():
                 facts.now += step.duration.seconds
             case ast.Call():
@@ -63,11 +64,15 @@ def _called(run: Execution, step: ast.Call) -> Answer:
     return got
 
 
-def _given(facts: Facts, step: ast.Given) -> None:
+def _given(facts: Facts, step: ast.Given, world: World) -> None:
     facts.labels.update(label.text for label in step.marked)
     given = {name.text: plain(value) for name, value in step.facts}
     facts.cwd = cast("str | None", given.pop("cwd", facts.cwd))
     facts.interactive = cast(bool, given.pop("interactive", facts.interactive))
+    if (
+        "home" in given and world.context_kind("home") is None
+    ):  # not a fact of `context`: HOME, as the host vouches for it
+        facts.env = {**facts.env, "HOME": cast(str, given.pop("home"))}
     facts.context = {**facts.context, **given}
 
 
