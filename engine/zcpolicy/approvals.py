@@ -18,15 +18,20 @@ SCOPES: Final = ("never", "exact", "tool")
 
 
 def wanted(verdict: Verdict) -> dict[str, Any]:
-    """Every asking body's routes; the shortest times and the narrowest scope of all bodies."""
+    """Every asking body's routes; the shortest times and the narrowest scope of all bodies.
+
+    Each of `routes` has to say yes, and with `person` also who is there in the session: an asking body names no route.
+    `fallback`: where nobody answers, and only if every asking body names one; else that is a deny.
+    """
     every: list[Any] = [one.body.data.get("approval", {}) for one in verdict.said if one.body is not None]
     asking: list[Any] = [
-        one.body.data.get("approval", {}) for one in verdict.said if one.body is not None and one.effect == "ask"
+        one.body.data.get("approval", {}) if one.body is not None else {} for one in verdict.said if one.effect == "ask"
     ]
     scopes = [approval["remember"] for approval in every if "remember" in approval]
     return {
         "routes": _all(asking, "routes"),
-        "fallback": _all(asking, "fallback"),
+        "person": not all(approval.get("routes") for approval in asking),
+        "fallback": _all(asking, "fallback") if all(approval.get("fallback") for approval in asking) else [],
         "timeout": _shortest(every, "timeout"),
         "remember": min(scopes, key=SCOPES.index, default="exact"),
         "remember_for": _shortest(every, "remember_for"),

@@ -168,11 +168,14 @@ def conclude(bodies: Sequence[BodyPlan], bits: int) -> Verdict:
 
 
 def _nobody_to_ask(bodies: Sequence[BodyPlan], asking: list[Said], bits: int) -> list[RuleRef] | None:
-    """The statements that leave nobody to ask (none, where the session is just not interactive); None: somebody is."""
+    """The statements that leave nobody to ask (none, where the session is just not interactive); None: somebody is.
+
+    Each asking body has to name somebody: who is named by one answers for no other.
+    """
     silent = [RuleRef(body.body, "approval") for body in bodies if body.body.data.get("approval", {}).get("none")]
     if silent:
         return silent
-    return None if bits & INTERACTIVE or any(_routes(one) for one in asking) else []
+    return None if bits & INTERACTIVE or all(_routes(one) for one in asking) else []
 
 
 def _routes(one: Said) -> bool:

@@ -121,10 +121,20 @@ def test_an_allowed_call_tells_what_it_spends() -> None:
 
 
 APPROVALS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "nothing said": ({}, {"routes": [], "fallback": [], "timeout": None, "remember": "exact", "remember_for": None}),
+    "nothing said": (
+        {},
+        {"routes": [], "person": True, "fallback": [], "timeout": None, "remember": "exact", "remember_for": None},
+    ),
     "all said": (
         {"routes": ["ops"], "timeout": "60", "fallback": ["boss"], "remember": "tool", "remember_for": "30"},
-        {"routes": ["ops"], "fallback": ["boss"], "timeout": 60.0, "remember": "tool", "remember_for": 30.0},
+        {
+            "routes": ["ops"],
+            "person": False,
+            "fallback": ["boss"],
+            "timeout": 60.0,
+            "remember": "tool",
+            "remember_for": 30.0,
+        },
     ),
 }
 
@@ -135,6 +145,26 @@ def test_the_approval_that_is_wanted(what: str) -> None:
     approval = start(approval=said).decide("mail", {"to": "boss"}).approval
     assert approval is not None
     assert {name: part for name, part in approval.items() if name != "digest"} == wanted
+
+
+@pytest.mark.parametrize("below", [{"routes": ["me"]}, {"fallback": ["me"]}, {"routes": ["me"], "fallback": ["me"]}])
+def test_who_is_named_by_one_body_answers_for_no_other(below: dict[str, Any]) -> None:
+    asking = rule("ask", "0")
+    whole: Any = data(
+        TOOLS,
+        body("a", rule("allow", "0"), asking),
+        body("n", asking, kind="narrows", approval=below),
+        narrows={"n": "a"},
+    )
+    resolver = Resolver(Program.build(whole, ORIGINS))
+    said = {
+        there: resolver.resolve("n", session=Session(interactive=there)).decide("mail", {"to": "x"})
+        for there in (True, False)
+    }
+    assert said[False].reason == "no-approver"
+    approval = said[True].approval
+    assert approval is not None
+    assert (approval["person"], approval["fallback"]) == (True, [])
 
 
 def test_the_digest_of_what_asked_is_of_the_rules_not_of_the_call() -> None:

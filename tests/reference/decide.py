@@ -198,8 +198,10 @@ class Execution:
             return False
         if self.facts.interactive:
             return True
-        said = [approval for part in asking for approval, _ in part.of(ast.Approval)]
-        return any(one.route is not None or isinstance(one.on_no_approver, ast.String) for one in said)
+        said = [[approval for approval, _ in part.of(ast.Approval)] for part in asking]
+        return all(
+            any(one.route is not None or isinstance(one.on_no_approver, ast.String) for one in told) for told in said
+        )
 
     def _circumstances(self, call: Judged) -> Circumstances:
         facts, server = self.facts, call.tool.name[0]
