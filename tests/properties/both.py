@@ -140,10 +140,11 @@ def by_engine(story: Story, policy: Program) -> list[Said]:
     answers: list[Said] = []
     for call in story.calls:
         clock.now += call.after
-        decision = run.decide(tool(call.tool), call.sent)
+        who = run.parent if call.above and run.parent is not None else run
+        decision = who.decide(tool(call.tool), call.sent)
         answers.append(said(decision))
         if decision.effect == "allow":
-            run.permit(decision)
+            who.permit(decision)
     return answers
 
 
@@ -192,12 +193,13 @@ def by_oracle(story: Story, policy: Policy | None = None) -> list[Said]:
     answers: list[Said] = []
     for call in story.calls:
         run.facts.now += call.after
-        answer = run.decide(call.tool, dict(call.arguments))
+        who = run.delegator() if call.above and run.parents else run
+        answer = who.decide(call.tool, dict(call.arguments))
         told = [one for one in answer.told if not isinstance(one, ast.Autonomy)]
         lines = sorted({source.position(one.span.start).line for one in told})
         answers.append(Said(answer.effect, answer.reason, tuple(lines)))
         if answer.effect == "allow":
-            run.permit(call.tool, dict(call.arguments))
+            who.permit(call.tool, dict(call.arguments))
     return answers
 
 

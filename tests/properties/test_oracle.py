@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.both import by_engine, by_oracle, pairs, program, under_a_layer
-from tests.strategies import Story, plain_sketches, sketches, stories
+from tests.strategies import Story, limited_sketches, plain_sketches, sketches, stories
 from tests.strategies.variations import layers
 
 
@@ -18,6 +18,12 @@ def test_the_resolver_decides_as_the_oracle_does(story: Story) -> None:
 
 @given(stories(plain_sketches()))
 def test_conditions_mean_the_same(story: Story) -> None:
+    policy = program(story.sketch)
+    assert pairs(by_engine(story, policy)) == pairs(by_oracle(story))
+
+
+@given(stories(limited_sketches(), most=8))
+def test_limits_count_the_same(story: Story) -> None:
     policy = program(story.sketch)
     assert pairs(by_engine(story, policy)) == pairs(by_oracle(story))
 

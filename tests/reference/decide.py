@@ -95,11 +95,19 @@ class Execution:
     ) -> None:
         self.world, self.agent, self.facts, self.parents = world, agent, facts, parents
         self.ledger = ledger
+        self.narrowing = narrowing
         self.protected: tuple[str, ...] = ()
         self._everywhere = [Part(f"ceiling {number}", tuple(told)) for number, told in enumerate(world.ceilings())]
         self._everywhere += [Part(f"skill {name}", tuple(world.skill(name))) for name in skills]
         if narrowing is not None:
             self._everywhere.append(Part("narrowing", tuple(statements_of(narrowing))))
+
+    def delegator(self) -> "Execution":
+        """The execution above, in the same session and ledger; skills are loaded in this one alone."""
+        agent, *parents = self.parents
+        made = Execution(self.world, agent, self.facts, tuple(parents), (), self.narrowing, self.ledger)
+        made.protected = self.protected
+        return made
 
     # --- who is at work ---------------------------------------------------------------------------------
 

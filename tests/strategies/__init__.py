@@ -10,7 +10,7 @@ Policies are made as text, so that what fails reads as a person would write it.
 
 from tests.strategies.calls import Call, Session, Story, calls, sessions, stories
 from tests.strategies.catalogues import Shelf, Tool, shelves
-from tests.strategies.policies import Block, Sketch, plain_sketches, sketches
+from tests.strategies.policies import Block, Sketch, limited_sketches, plain_sketches, sketches
 
 __all__ = [
     "Block",
@@ -21,6 +21,7 @@ __all__ = [
     "Story",
     "Tool",
     "calls",
+    "limited_sketches",
     "plain_sketches",
     "sessions",
     "shelves",

@@ -31,12 +31,15 @@ WRONG: tuple[Any, ...] = (None, "abc", 1, True, [], {}, Decimal("1.5"), ["abc", 
 
 @dataclass(frozen=True)
 class Call:
-    """One call; `after`: seconds that pass before it; `wired`: the host has its arguments as JSON text."""
+    """One call. `after`: seconds that pass before it; `wired`: the host has its arguments as JSON text; `above`: the
+    delegator calls, where there is one, and not the story's agent.
+    """
 
     tool: tuple[str | None, str]
     arguments: Mapping[str, Any]
     after: int = 0
     wired: bool = False
+    above: bool = False
 
     @property
     def sent(self) -> dict[str, Any] | str:
@@ -194,7 +197,8 @@ def calls(draw: st.DrawFn, sketch: Sketch) -> Call:
             ),
             {},
         )
-    return Call(tool.key, draw(arguments(tool)), draw(st.sampled_from((0, 0, 0, 30, 100, 4000))), draw(rarely(3)))
+    after = draw(st.sampled_from((0, 0, 0, 30, 100, 4000)))
+    return Call(tool.key, draw(arguments(tool)), after, draw(rarely(3)), draw(rarely(4)))
 
 
 @st.composite

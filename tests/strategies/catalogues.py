@@ -24,7 +24,7 @@ NAMES_OF_KIND = {
 """Few names, so that tools share them, with equal kinds and with different ones."""
 
 DEFAULTS = {
-    "string": '"abc"', "path": '"/w/.env"', "url": '"https://x.example/d"', "shell": '"git push"', "integer": "2",
+    "string": '"abc"', "path": '"/w/.env"', "url": '"file:///w/.env"', "shell": '"git push"', "integer": "2",
     "number": "2.5", "boolean": "true",
 }  # fmt: skip
 

@@ -274,6 +274,22 @@ def plain_sketches(draw: st.DrawFn) -> Sketch:
     return Sketch(shelf, _lines(shelf), (Block("agent", "agent a0", tuple(statements)),))
 
 
+@st.composite
+def limited_sketches(draw: st.DrawFn) -> Sketch:
+    """Agents that may do everything, within limits of their own, of those above, of a profile and of a ceiling."""
+    shelf = draw(shelves())
+    some = st.lists(limits(shelf.tools), max_size=2).map(tuple)
+    free = ("allow any", *(["connect all_servers"] if shelf.servers else []))
+    blocks = [
+        Block("profile", "profile p1", draw(st.lists(limits(shelf.tools), min_size=1, max_size=1).map(tuple))),
+        Block("agent", "agent a1", (*free, *draw(some), *draw(st.sampled_from(((), ("use p1",)))))),
+        Block("agent", "agent a0", (*free, "delegate to a1", *draw(some), *draw(st.sampled_from(((), ("use p1",)))))),
+        Block("narrows", "agent n0 narrows a0", ("autonomy full",)),
+        Block("ceiling", "ceiling", draw(some)),
+    ]
+    return Sketch(shelf, _lines(shelf), tuple(blocks), ((("a0", "a1"), False),))
+
+
 def _lines(shelf: Shelf) -> tuple[str, ...]:
     """What is declared beside the bodies."""
     lines = [*HEADER, *shelf.lines, f"group few = {', '.join(tool.ref for tool in shelf.tools[:2])}"]
