@@ -3,9 +3,7 @@
 In: a root file or text, and the layers above it. Out: a `Compiled`: the program, or `None` and the reasons.
 """
 
-import gc
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +12,7 @@ from policy_lang import ast, codes
 from policy_lang.bound import NOTHING, Bound, Kept
 from policy_lang.cache import Cache
 from policy_lang.checks import run_checks
+from policy_lang.collector import collector_paused
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
 from policy_lang.files import read_source
 from policy_lang.gather import Gathered, Root, gather
@@ -73,18 +72,6 @@ def compile_roots(roots: Sequence[Root], cache: Cache | None = None) -> Compiled
             return _compile(gathered, found, NOTHING)
         prepared = prepare(roots, cache)
         return _compile(prepared.gathered, prepared.found, prepared.kept, partial(keep, prepared, cache))
-
-
-@contextmanager
-def collector_paused() -> Generator[None]:
-    """Without cyclic garbage collection: trees have no cycles, and walking them again and again costs a third."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 UNREAD = frozenset(

@@ -4,12 +4,10 @@ In: any text. Out: what was written, and what is wrong with it by itself. With a
 holds what could be read, for further reporting only. Nothing here needs another file, a catalogue or a name's meaning.
 """
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Final
 
 from policy_lang import ast, codes
+from policy_lang.collector import collector_paused
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label, in_order
 from policy_lang.source import Source, Span
 from policy_lang.syntax.causes import by_cause
@@ -29,7 +27,7 @@ def parse(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
     found = layout(source)
     make = Declarations(source)
     driver = Driver(found.flat, make)
-    with _no_collection():
+    with collector_paused():
         declarations: tuple[ast.Declaration, ...] = tuple(driver.run())
     diagnostics = [*found.diagnostics, *make.diagnostics]
     half = "half a character (a lone surrogate)"
@@ -40,18 +38,6 @@ def parse(source: Source) -> tuple[ast.File, tuple[Diagnostic, ...]]:
         first = driver.failures[0].at if driver.failures and no_edition else None
         diagnostics = [one for one in diagnostics if one.span.start != first or one.fix or one.code not in _VAGUE]
     return ast.File(source, declarations, found.comments), in_order([*diagnostics, *no_edition])
-
-
-@contextmanager
-def _no_collection() -> Generator[None]:
-    """Nodes hold no cycles: looking for some while they are made takes half of the time at 100,000 lines."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _edition(source: Source, declarations: tuple[ast.Declaration, ...], failures: list[Failure]) -> list[Diagnostic]:
