@@ -5,7 +5,7 @@ was written. Order, duplication, files, groups, lets and profiles leave no trace
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeVar, cast
 
@@ -24,6 +24,7 @@ from policy_lang.lower_settings import (
     strictest_of,
 )
 from policy_lang.values import encode_number
+from zcpolicy.program import SEMANTICS, pack
 from zcpolicy.shapes import (
     Agent,
     Body,
@@ -40,9 +41,6 @@ from zcpolicy.shapes import (
     ToolIds,
     Window,
 )  # fmt: skip
-
-SEMANTICS = "1"
-"""The version of the language's meaning that a program is compiled for."""
 
 MAX_TEXT = 160
 """Characters of a statement that an origin keeps."""
@@ -79,26 +77,6 @@ def lower(bound: Bound) -> tuple[ProgramData, Origins]:
         "skills": skills_,
     }
     return data, origins
-
-
-def pack(ids: Iterable[int]) -> ToolIds:
-    """A set of tool ids as ascending decimal ranges: `3,7-19`."""
-    out: list[str] = []
-    first = last = -2
-    for number in sorted(ids):
-        if number == last + 1:
-            last = number
-            continue
-        if last >= 0:
-            out.append(_range(first, last))
-        first = last = number
-    if last >= 0:
-        out.append(_range(first, last))
-    return ",".join(out)
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
 
 
 def _tool(bound: Bound, number: int) -> Tool:

@@ -7,16 +7,13 @@ from decimal import Decimal
 from typing import assert_never
 
 from policy_lang import ast
+from zcpolicy.exact import number_text
 from zcpolicy.shapes import Value
 
 
 def encode_number(number: int | Decimal) -> str:
     """The shortest decimal spelling without an exponent: equal numbers have equal spellings."""
-    if isinstance(number, int):
-        return str(number)
-    if number == number.to_integral_value():
-        return str(int(number))
-    return format(number.normalize(), "f")
+    return number_text(number) if number else "0"  # also for `-0.0`
 
 
 def encode(value: ast.Value) -> Value:

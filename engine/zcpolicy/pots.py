@@ -57,4 +57,5 @@ def _folded(value: Any) -> str:
     if is_object(value):
         pairs = sorted((_folded(name), _folded(one)) for name, one in value.items())
         return f"o{pairs!r}"
-    return "n" + number_text(exact(value) if isinstance(value, float) else value)
+    number = exact(value) if isinstance(value, float) else value
+    return "n" + (number_text(number) if number else "0")  # `-0.0` as well

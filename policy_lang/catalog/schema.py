@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
-from policy_lang.catalog.values import canonical, fits, sound, typed
+from policy_lang.catalog.values import canonical, fits, typed
+from zcpolicy.call import sound
 from zcpolicy.program import Schema, Value
 
 MAX_DEPTH: Final = 24

@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 from typing import Final, cast
 
+from zcpolicy.call import sound
 from zcpolicy.program import ListOf, NumberValue, ObjectOf, Schema, Value
 
 MAX_DIGITS: Final = 400
@@ -106,8 +107,3 @@ def _has_members(members: dict[str, Value], schema: Schema) -> bool:
         if of == "deny" or (isinstance(of, dict) and not fits(part, of)):
             return False
     return True
-
-
-def sound(text: str) -> bool:
-    """Whether it is a sequence of characters: no lone surrogate."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

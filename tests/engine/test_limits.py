@@ -60,6 +60,7 @@ SERIES: dict[str, tuple[Any, list[dict[str, Any]], list[str]]] = {
         limit("1", each=["args", "x"]), [{"x": 1}, {"x": 1.0}, {"x": "1"}, {"x": True}, {"x": {"a": [1]}}, {"x": {"A": [1]}}],
         ["allowed", "budget", "allowed", "allowed", "allowed", "budget"],
     ),
+    "zero below nought is zero": (limit("1", each=["args", "x"]), [{"x": 0}, {"x": -0.0}, {"x": {"a": -0.0}}], ["allowed", "budget", "allowed"]),
     "a sum for each value": (
         limit("5", "sum", argument=["n"], each=["args", "to"]), [{"n": 5, "to": "a"}, {"n": 1, "to": "a"}, {"n": 5, "to": "b"}],
         ["allowed", "budget", "allowed"],
