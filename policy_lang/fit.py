@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Literal
 
 from policy_lang import ast
-from policy_lang.kinds import fits, show_kind
+from policy_lang.kinds import is_of_kind, show_kind
+from policy_lang.operands import UNKNOWN_SHAPE
 from policy_lang.values import encode
 from zcpolicy.shapes import Schema
 
@@ -34,8 +35,7 @@ def operator_fits(op: ast.Operator, schema: Schema, each: Literal["some", "every
             return "fits"
         if schema["kind"] != "list":
             return "list"
-        unknown: Schema = {"kind": "any", "unreviewed": True}
-        return operator_fits(op, schema.get("item", unknown), None)
+        return operator_fits(op, schema.get("item", UNKNOWN_SHAPE), None)
     kind = schema["kind"]
     if kind == "list" and op != "contains":
         return "list"
@@ -69,7 +69,7 @@ def literal_fits(op: ast.Operator, schema: Schema, item: ast.Literal_) -> str | 
         element = schema.get("item") if kind == "list" else whole
         return (
             None
-            if element is None or fits(encode(item), element)
+            if element is None or is_of_kind(encode(item), element)
             else f"`contains` here takes a `{show_kind(element)}`"
         )
     if op in ("==", "!=", "in", "not in", "<", "<=", ">", ">="):
@@ -83,7 +83,7 @@ def fits_number_loosely(item: ast.Literal_, schema: Schema) -> bool:
     """Whether a literal is of the kind; whole numbers written with a point are whole."""
     if isinstance(item, ast.Number) and schema["kind"] == "integer" and isinstance(item.value, Decimal):
         return item.value == item.value.to_integral_value()
-    return fits(encode(item), {**schema, "nullable": False})
+    return is_of_kind(encode(item), {**schema, "nullable": False})
 
 
 def operand_text(op: ast.Operator, item: ast.Literal_, *, granting: bool = True) -> str | None:

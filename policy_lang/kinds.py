@@ -40,7 +40,7 @@ def declared_schema(node: ast.Tool, source: Source) -> tuple[Schema, tuple[Diagn
         schema = kind_schema(parameter.kind)
         if parameter.default is not None:
             default = encode(parameter.default)
-            if fits(default, schema):
+            if is_of_kind(default, schema):
                 schema["default"] = default
             else:
                 message = f"the default of `{parameter.name}` is not of kind `{show_kind(schema)}`"
@@ -50,7 +50,7 @@ def declared_schema(node: ast.Tool, source: Source) -> tuple[Schema, tuple[Diagn
     return {"kind": "object", "fields": fields, "required": required, "extra": "deny"}, tuple(found)
 
 
-def fits(value: Value, schema: Schema) -> bool:
+def is_of_kind(value: Value, schema: Schema) -> bool:
     """Whether a literal is of a schema's kind; of lists every item."""
     kind = schema["kind"]
     if value is None:
@@ -65,5 +65,5 @@ def fits(value: Value, schema: Schema) -> bool:
         return kind == "number" or (kind == "integer" and "." not in str(value["n"]))
     if "list" in value:
         item = schema.get("item")
-        return kind == "list" and (item is None or all(fits(element, item) for element in value["list"]))
+        return kind == "list" and (item is None or all(is_of_kind(element, item) for element in value["list"]))
     return kind == "object"
