@@ -124,7 +124,7 @@ class Bodies:
                     self._granting(body, placed, word)
         for kind, word in ONCE.items():
             nodes = [placed for placed in body.statements if isinstance(placed.node, kind)]
-            for extra in nodes[1:] if body.kind != "ceiling" else ():
+            for extra in nodes[1:]:
                 label = Label(nodes[0].file.source, nodes[0].node.span, "first said here")
                 message = f"`{word}` is said twice in `{body.name}`"
                 help_text = "put the names into one statement"
