@@ -297,8 +297,8 @@ def test_what_grants_withholds_as_well(host: str) -> None:
 
 
 def test_long_hosts_take_no_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for host in ("1." * 100_000, ":" * 100_000, "\u3002" * 100_000, "0" * 255, "1" * 255, "a" * 10_000_000):
         assert in_net(("127.0.0.0/8",), False)(host) in {None, False}
         assert in_domain(("x.org",))(host) in {None, False}
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

@@ -548,7 +548,7 @@ def test_what_is_no_mention_of_a_path_is_unknown(value: object) -> None:
 )
 def test_long_paths_take_time_that_a_call_may_take(mention: PathRef) -> None:
     asked = glob(("**/a*a*a*b", "/a/**/a/**/a/**/b", "**/*a*b/**"), False)
-    start = time.perf_counter()
+    start = time.process_time()
     asked(mention, APP)
     asked(mention, NOWHERE)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0

@@ -298,8 +298,8 @@ def test_text_beyond_the_bound_is_unknown() -> None:
     "text", ["a" * 200_000, "\u00e9" + "a" * 200_000, "a\n" * 100_000], ids=["ascii", "other", "lines"]
 )
 def test_long_texts_take_linear_time(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     like(("*a*a*a*a*a*b", "*a?a*a?a*b", "a*" * 50 + "b"))(text)
     matches((r"(a*)*b", r"(a|aa)+b"))(text)
     contains(("a" * 1000 + "b",))(text)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0

@@ -263,9 +263,9 @@ def test_any_text_has_an_answer(text: str) -> None:
 
 
 def test_long_urls_take_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for text in ("https://" + "a." * 30_000, "https://a/" + "../" * 20_000, "file:///" + "%41" * 20_000, "a:" * 30_000):
         parse_url(text)
         file_path(text)
         parse_url(text * 100)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
