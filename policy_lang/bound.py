@@ -1,4 +1,4 @@
-"""A policy whose names are resolved: what `names` makes, and `types`, `checks` and `lower` read.
+"""A policy whose names are resolved: what `names` makes, and `kinds`, `checks` and `lower` read.
 
 In: nothing. Out: frozen types. Tool sets are looked up by the node that wrote them (`Bound.ids`).
 """

@@ -85,7 +85,7 @@ SAID_TWICE: Final = _error("ZC2113", "statement that a body has once")
 AGENT_NOT_ALLOWED: Final = _error("ZC2114", "granting agent in a lower layer")
 LOOSENED_BELOW: Final = _error("ZC2115", "lower layer that loosens")
 
-# --- 22xx kinds (kinds, refine, types) -------------------------------------------------------------------
+# --- 22xx kinds (kinds) ----------------------------------------------------------------------------------
 
 WRONG_KIND: Final = _error("ZC2201", "value of another kind")
 UNKNOWN_ARGUMENT: Final = _error("ZC2202", "unknown argument")

@@ -17,11 +17,11 @@ from policy_lang.diagnostics import Diagnostic, has_errors, in_order
 from policy_lang.files import read_source
 from policy_lang.gather import Gathered, Root, gather
 from policy_lang.incremental import keep, prepare
-from policy_lang.lower import lower
+from policy_lang.kinds.check import check_kinds
+from policy_lang.lower.program import lower
 from policy_lang.names import bind
 from policy_lang.source import Source
 from policy_lang.suppress import unsuppressed
-from policy_lang.types import check_kinds
 from zcpolicy.program import Program
 from zcpolicy.shapes import Origins, ProgramData
 

@@ -11,10 +11,10 @@ from policy_lang.bodies import Bodies
 from policy_lang.bound import NOTHING, Bound, BoundBody, BundleTools, Kept, Namespace
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.gather import Gathered, LoadedFile
-from policy_lang.kinds import kind_schema
+from policy_lang.kinds.declared import kind_schema
+from policy_lang.kinds.operands import BUILT_IN_FACTS
 from policy_lang.mentions import Mentions
 from policy_lang.nearest import nearest
-from policy_lang.operands import BUILT_IN_FACTS
 from policy_lang.references import Binder, unknown_name
 from policy_lang.risk import risk_classes
 from policy_lang.scope import Named, Scopes, build_scopes

@@ -1,7 +1,7 @@
 """The tools that a policy speaks of, and what its references mean.
 
 In: `Gathered`. Out: a `Catalogue`, sorted as the program's tools are, and findings. A `tool` statement for a
-catalogued tool refines it and never loosens it (`refine`).
+catalogued tool refines it and never loosens it (`kinds/refine.py`).
 """
 
 import re
@@ -12,8 +12,8 @@ from policy_lang import ast, codes
 from policy_lang.catalog.mcp import ToolListing
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.gather import Gathered, LoadedFile
-from policy_lang.kinds import declared_schema
-from policy_lang.refine import refine
+from policy_lang.kinds.declared import declared_schema
+from policy_lang.kinds.refine import refine
 from policy_lang.source import Source, Span
 from zcpolicy.shapes import Schema
 

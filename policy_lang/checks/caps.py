@@ -11,7 +11,7 @@ from policy_lang.checks.edits import remove
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import CapAt, OnlyAt, Survey, View
 from policy_lang.diagnostics import Diagnostic, Fix, Label
-from policy_lang.lower_settings import STRICTNESS
+from policy_lang.lower.settings import STRICTNESS
 
 MAX_COMPARED = 64
 """So many `only` and `autonomy` statements of a body are compared with each other."""

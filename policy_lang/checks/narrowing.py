@@ -10,7 +10,7 @@ from policy_lang.bound import Bound, Placed
 from policy_lang.checks.limit_shape import amount_of, shape
 from policy_lang.checks.survey import LimitAt, Survey, View, text_of
 from policy_lang.diagnostics import Diagnostic, Label
-from policy_lang.lower_settings import memory, skills
+from policy_lang.lower.settings import memory, skills
 from policy_lang.source import Span
 
 ADVICE = "a narrowing only restricts: `only` and `deny` narrow the tools; leave this out to have what the parent has"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from policy_lang import ast
 from policy_lang.bound import Bound
 from policy_lang.gather import LoadedFile
-from policy_lang.operands import URL_PARTS, argument
+from policy_lang.kinds.operands import URL_PARTS, argument
 from zcpolicy.program import Schema, Value
 
 Scalar = tuple[str, object]

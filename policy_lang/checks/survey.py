@@ -10,7 +10,7 @@ from typing import NamedTuple
 from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
 from policy_lang.diagnostics import Label
-from policy_lang.lower_settings import LEVELS, STRICTNESS
+from policy_lang.lower.settings import LEVELS, STRICTNESS
 from policy_lang.source import Source, Span
 
 MAX_ABOVE = 32

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from policy_lang import ast
 from policy_lang.bound import BoundBody
 from policy_lang.checks.survey import RuleAt, Survey, View
-from policy_lang.lower import lower
+from policy_lang.lower.program import lower
 from policy_lang.tools import quote
 from zcpolicy.program import CompiledError, Program, Schema
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policy_lang.compile import compile_policy, compile_text
-from policy_lang.lower import lower
+from policy_lang.lower.program import lower
 from tests.policy_lang.bound_case import bound_of
 from zcpolicy.program import pack
 

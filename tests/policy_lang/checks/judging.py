@@ -10,9 +10,9 @@ from policy_lang.checks import run_checks
 from policy_lang.codes import Code
 from policy_lang.diagnostics import Diagnostic, Fix, in_order
 from policy_lang.gather import Root, gather
+from policy_lang.kinds.check import check_kinds
 from policy_lang.names import bind
 from policy_lang.source import Source
-from policy_lang.types import check_kinds
 
 PROJECT = Path(__file__).parents[3]
 

@@ -11,8 +11,8 @@ from typing import TypeVar, cast
 
 from policy_lang import ast
 from policy_lang.bound import Bound, BoundBody, Placed
-from policy_lang.lower_condition import lower_conditions
-from policy_lang.lower_settings import (
+from policy_lang.lower.condition import lower_conditions
+from policy_lang.lower.settings import (
     approval,
     autonomy,
     connect,

@@ -12,12 +12,12 @@ from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
-from policy_lang.fit import literal_fits, operand_text, operator_fits
 from policy_lang.gather import LoadedFile
-from policy_lang.kinds import show_kind
-from policy_lang.misfits import LeftSide, misfit, partly, unknown_argument, unknown_field
+from policy_lang.kinds.declared import show_kind
+from policy_lang.kinds.fit import literal_fits, operand_text, operator_fits
+from policy_lang.kinds.misfits import LeftSide, misfit, partly, unknown_argument, unknown_field
+from policy_lang.kinds.operands import UNKNOWN_SHAPE, argument, fact
 from policy_lang.nearest import nearest
-from policy_lang.operands import UNKNOWN_SHAPE, argument, fact
 from policy_lang.source import Span
 from policy_lang.tools import ToolInfo
 from zcpolicy.shapes import Schema

@@ -5,7 +5,7 @@ In: the listed schema and the declared one. Out: the listed schema with the decl
 
 from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic
-from policy_lang.kinds import show_kind
+from policy_lang.kinds.declared import show_kind
 from policy_lang.nearest import nearest
 from policy_lang.source import Source
 from zcpolicy.shapes import Schema

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Literal
 
 from policy_lang import ast
-from policy_lang.kinds import is_of_kind, show_kind
-from policy_lang.operands import UNKNOWN_SHAPE
+from policy_lang.kinds.declared import is_of_kind, show_kind
+from policy_lang.kinds.operands import UNKNOWN_SHAPE
 from policy_lang.values import encode
 from zcpolicy.shapes import Schema
 

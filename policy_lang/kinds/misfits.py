@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
-from policy_lang.fit import HOST_TESTS, TYPED, Fit
 from policy_lang.gather import LoadedFile
-from policy_lang.kinds import show_kind
+from policy_lang.kinds.declared import show_kind
+from policy_lang.kinds.fit import HOST_TESTS, TYPED, Fit
+from policy_lang.kinds.operands import UNKNOWN_SHAPE, URL_PARTS, argument, fact, field_names
 from policy_lang.nearest import nearest
-from policy_lang.operands import UNKNOWN_SHAPE, URL_PARTS, argument, fact, field_names
 from policy_lang.source import Span
 from policy_lang.tools import ToolInfo, show
 from zcpolicy.shapes import Schema

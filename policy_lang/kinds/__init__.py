@@ -1,0 +1,1 @@
+"""Kinds: what values are, and whether tests fit them."""

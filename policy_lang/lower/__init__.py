@@ -1,0 +1,1 @@
+"""From the bound policy to the program."""
