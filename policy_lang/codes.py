@@ -67,7 +67,7 @@ CATALOG_WITHOUT_SERVER: Final = _error("ZC2007", "catalogue without a server")
 FILE_IN_TWO_LAYERS: Final = _error("ZC2008", "file in two layers")
 UNNAMED_NEIGHBOUR: Final = _warning("ZC2009", "policy file that nothing names")
 
-# --- 21xx names (names, scope, references, bodies, mentions, risk) ---------------------------------------
+# --- 21xx names (tools, names, risk) ---------------------------------------------------------------------
 
 UNKNOWN_TOOL: Final = _error("ZC2101", "unknown tool")
 UNKNOWN_TOOL_HERE: Final = _warning("ZC2102", "unknown tool in a shared restriction")

@@ -19,7 +19,7 @@ from policy_lang.gather import Gathered, Root, gather
 from policy_lang.incremental import keep, prepare
 from policy_lang.kinds.check import check_kinds
 from policy_lang.lower.program import lower
-from policy_lang.names import bind
+from policy_lang.names.bind import bind
 from policy_lang.source import Source
 from policy_lang.suppress import unsuppressed
 from zcpolicy.program import Program

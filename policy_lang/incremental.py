@@ -15,8 +15,8 @@ from policy_lang.cache import Cache
 from policy_lang.checks.usage import names_used_in
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.gather import Gathered, LoadedFile, Root, gather
+from policy_lang.names.scope import build_scopes
 from policy_lang.parse import parse
-from policy_lang.scope import build_scopes
 from policy_lang.source import Source
 from zcpolicy.shapes import Body, BodyOrigins, Origins, ProgramData
 

@@ -7,7 +7,7 @@ The order is SPEC 3's: `risk` statements (the highest that fits), the `tool` sta
 from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.gather import Gathered, LoadedFile
-from policy_lang.references import Binder
+from policy_lang.names.references import Binder
 from policy_lang.source import Source, Span
 from policy_lang.tools import Catalogue, ToolInfo
 

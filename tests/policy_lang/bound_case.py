@@ -10,7 +10,7 @@ from policy_lang.bound import Bound
 from policy_lang.diagnostics import Diagnostic, in_order
 from policy_lang.gather import Root, gather
 from policy_lang.kinds.check import check_kinds
-from policy_lang.names import bind
+from policy_lang.names.bind import bind
 from policy_lang.source import Source
 
 

@@ -11,7 +11,7 @@ from policy_lang.codes import Code
 from policy_lang.diagnostics import Diagnostic, Fix, in_order
 from policy_lang.gather import Root, gather
 from policy_lang.kinds.check import check_kinds
-from policy_lang.names import bind
+from policy_lang.names.bind import bind
 from policy_lang.source import Source
 
 PROJECT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ import pytest
 
 from policy_lang.checks import run_checks
 from policy_lang.gather import Root, gather
-from policy_lang.names import bind
+from policy_lang.names.bind import bind
 from policy_lang.source import Source
 from tests.policy_lang.checks.judging import PROJECT
 

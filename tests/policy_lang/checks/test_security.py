@@ -10,7 +10,7 @@ from policy_lang.checks import run_checks
 from policy_lang.checks.witness import MAX_WITNESSES
 from policy_lang.codes import Code
 from policy_lang.gather import Root, gather
-from policy_lang.names import bind
+from policy_lang.names.bind import bind
 from policy_lang.source import Source
 from tests.policy_lang.checks.judging import Case, findings, judge, mended, of_code
 

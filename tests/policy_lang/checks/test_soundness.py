@@ -11,7 +11,7 @@ from policy_lang.checks import run_checks
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.gather import Root, gather
 from policy_lang.lower.program import lower
-from policy_lang.names import bind
+from policy_lang.names.bind import bind
 from policy_lang.source import Source
 from tests.policy_lang.checks.judging import PROJECT, mended
 from zcpolicy import Program, Resolver, Session

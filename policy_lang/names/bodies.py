@@ -13,8 +13,8 @@ from policy_lang.bound import BodyKind, BoundBody, Placed
 from policy_lang.conditions import stands_for_granting
 from policy_lang.diagnostics import Diagnostic, Edit, Fix, Label
 from policy_lang.gather import LoadedFile
-from policy_lang.references import unknown_name
-from policy_lang.scope import Scopes
+from policy_lang.names.references import unknown_name
+from policy_lang.names.scope import Scopes
 from policy_lang.source import Span
 
 MAX_PROFILES_DEEP = 100

@@ -9,9 +9,9 @@ from policy_lang.bound import Bound, BoundBody, Namespace, Placed
 from policy_lang.conditions import leaves
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.gather import LoadedFile
+from policy_lang.names.references import Binder, unknown_name
+from policy_lang.names.scope import Scopes
 from policy_lang.nearest import nearest
-from policy_lang.references import Binder, unknown_name
-from policy_lang.scope import Scopes
 from zcpolicy.combine import REASONS
 
 FACTS = ("cwd", "interactive", "home")

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from policy_lang import ast, codes
-from policy_lang.bodies import Bodies
 from policy_lang.bound import NOTHING, Bound, BoundBody, BundleTools, Kept, Namespace
 from policy_lang.diagnostics import Diagnostic, Label
 from policy_lang.gather import Gathered, LoadedFile
 from policy_lang.kinds.declared import kind_schema
 from policy_lang.kinds.operands import BUILT_IN_FACTS
-from policy_lang.mentions import Mentions
+from policy_lang.names.bodies import Bodies
+from policy_lang.names.mentions import Mentions
+from policy_lang.names.references import Binder, unknown_name
+from policy_lang.names.scope import Named, Scopes, build_scopes
 from policy_lang.nearest import nearest
-from policy_lang.references import Binder, unknown_name
 from policy_lang.risk import risk_classes
-from policy_lang.scope import Named, Scopes, build_scopes
 from policy_lang.source import Span
 from policy_lang.tools import Catalogue, build_catalogue, fits_glob
 from zcpolicy.shapes import Schema

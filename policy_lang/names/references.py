@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from policy_lang import ast, codes
 from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.gather import LoadedFile
+from policy_lang.names.scope import Scopes
 from policy_lang.nearest import nearest
-from policy_lang.scope import Scopes
 from policy_lang.source import Span
 from policy_lang.tools import Catalogue, fits_glob, show
 

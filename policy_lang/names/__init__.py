@@ -1,0 +1,1 @@
+"""Names: every name of a policy bound to what it means."""
