@@ -40,7 +40,7 @@ def asker(leaf: Leaf, kind: str, other: Operand | None) -> Ask:
     if test != "contains" and not all(isinstance(item, str) for item in items):
         return unknown
     maker = _MAKERS.get(test)
-    return maker(items, kind, grants) if maker and items and other is None else unknown
+    return maker(items, kind, grants) if maker and items else unknown
 
 
 _ORDER: Final = ("==", "<", "<=", ">", ">=")
@@ -56,7 +56,7 @@ def _ordered(leaf: Leaf, kind: str, other: Operand | None) -> Ask:
     if kind == "risk":
         return _by_rank(test, items, other)
     if kind in ("host", "scheme"):
-        items = tuple(_as_host(item) for item in items)
+        items = tuple(_as_read(item, kind) for item in items)
     from zcpolicy.predicates.scalar import compare
 
     op: Any = test
@@ -87,8 +87,15 @@ def _any(truths: Any) -> Truth:
     return out
 
 
-def _as_host(item: object) -> object:
-    return item.lower().removesuffix(".") if isinstance(item, str) else item
+def _as_read(item: object, kind: str) -> object:
+    """A host or scheme as URLs have them; None, which is equal to nothing for certain, for a host that no URL has."""
+    if not isinstance(item, str):
+        return item
+    if kind == "scheme":
+        return item.lower()
+    from zcpolicy.predicates.url import read_host
+
+    return read_host(item)
 
 
 def _by_rank(test: str, items: tuple[object, ...], other: Operand | None) -> Ask:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.engine.programs import body, limit, program, rule, run, schema, tool
+from tests.engine.programs import body, leaf, limit, program, rule, run, schema, tool
 from zcpolicy import Entry, FactsError, Narrowing, PermitError, ResolveError, Resolver, Session
 from zcpolicy.windows import calendar
 
@@ -222,3 +222,14 @@ def test_texts_hold_nothing_that_a_terminal_acts_on_or_nobody_sees() -> None:
         assert not any(letter in text for letter in "\u3164\ufe0f\U000e0101")
     assert json.loads(decision.wire()) == {"s": UNSEEN}
     assert json.loads(decision.for_log)["arguments"] == {"s": UNSEEN}
+
+
+# --- hosts in a policy -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["B\u00fccher.de", "xn--bcher-kva.de", "[::0001]", "no host"])
+def test_a_host_that_is_denied_is_denied_in_every_spelling(written: str) -> None:
+    denied = rule("deny", "0", leaf("args.u.host", "==", written, grants=False))
+    execution = run([tool("t", schema(u="url"))], rule("allow", "0"), denied)
+    host = "[0:0::1]" if written.startswith("[") else "xn--bcher-kva.de"
+    assert execution.decide("t", {"u": f"https://{host}/"}).reason == "denied"

@@ -63,7 +63,7 @@ def _parse(text: str) -> Url | None:
     from ada_url import URL
 
     written = _TEXT.match(text)
-    if written is None or _CONTROL.search(text):
+    if written is None or _CONTROL.search(text) or text.endswith(" "):  # which some programs send, and some cut off
         return None
     try:
         url = URL(text)
@@ -108,6 +108,19 @@ def _same_idna(written: str, host: str) -> bool:
     if _DEVIATES.search(written):
         return False
     return unicodedata.normalize("NFC", written) == idna_to_unicode(host)
+
+
+def read_host(text: str) -> str | None:
+    """A host as `Url.host` has it, however a policy writes it; `None` where no URL can have it."""
+    from ada_url import URL
+
+    if any(mark in text for mark in "/?#@%") or _CONTROL.search(text):
+        return None
+    try:
+        url = URL(f"https://{text}/")
+    except ValueError:
+        return None
+    return None if url.port else url.hostname.lower().removesuffix(".") or None
 
 
 def same_url(operands: tuple[str, ...], granting: bool) -> Callable[[object], Truth]:

@@ -15,6 +15,7 @@ from zcpolicy.predicates.url import (
     Url,
     file_path,
     parse_url,
+    read_host,
     read_url,
     same_url,
 )
@@ -269,3 +270,29 @@ def test_long_urls_take_linear_time() -> None:
         file_path(text)
         parse_url(text * 100)
     assert time.process_time() - start < 1.0
+
+
+HOSTS: dict[str, str | None] = {
+    "example.org": "example.org",
+    "EXAMPLE.org.": "example.org",
+    "B\u00fccher.de": "xn--bcher-kva.de",
+    "xn--bcher-kva.de": "xn--bcher-kva.de",
+    "[::0001]": "[::1]",
+    "0x7f.1": "127.0.0.1",
+    "": None,
+    "a/b": None,
+    "a:8080": None,
+    "user@a": None,
+    "a b": None,
+    "[::1": None,
+    "a\n": None,
+}
+
+
+@pytest.mark.parametrize("written", HOSTS)
+def test_a_host_to_compare_with_is_read_as_urls_have_it(written: str) -> None:
+    assert read_host(written) == HOSTS[written]
+
+
+def test_a_blank_at_the_end_is_sent_by_some_and_cut_off_by_others() -> None:
+    assert parse_url("https://x.org/a ") is None
