@@ -138,7 +138,8 @@ class BodyPlan:
 
     def _prompts(self, bits: int, granted: list[tuple[RuleRef, bool]]) -> list[RuleRef]:
         asked = [rule for rule, bit in self.asks if bits & bit]
-        asked += [rule for rule, must, may, unclear in self.denies if unclear and bits & may and not bits & must]
+        # INVARIANT: no deny is TRUE here, or its body had been blocked.
+        asked += [rule for rule, _, may, unclear in self.denies if unclear and bits & may]
         if granted and all(approval for _, approval in granted):
             asked += [rule for rule, _ in granted]
         if self.drift and self.drift[0] == "ask":
