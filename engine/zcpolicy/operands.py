@@ -170,7 +170,8 @@ def _part(url: Any, part: str) -> object:
 def locate(schema: Schema, path: tuple[str, ...]) -> tuple[Schema | None, tuple[str, ...]]:
     """The schema that a path of names ends at, and the names left: a URL's part, or what the schema leaves open.
 
-    None as the schema: this tool declares no such argument; names are left if it can be sent all the same.
+    None as the schema: this tool declares no such argument; names are left if it can be sent all the same. A value of
+    another kind that has no members is declared, and does not fit: `null`, so that every test of it is UNKNOWN.
     """
     for index, name in enumerate(path):
         kind = schema["kind"]
@@ -179,7 +180,7 @@ def locate(schema: Schema, path: tuple[str, ...]) -> tuple[Schema | None, tuple[
         if kind == "any" or (kind == "list" and index == len(path) - 1 and _has_parts(schema, name)):
             return schema, path[index:]
         if kind != "object":
-            return None, ()
+            return _ILL_FITTING, ()
         fields = schema.get("fields", {})
         extra = schema.get("extra", "deny" if index == 0 else "allow")
         if name in fields:
@@ -194,6 +195,7 @@ def locate(schema: Schema, path: tuple[str, ...]) -> tuple[Schema | None, tuple[
 
 
 _OPEN: Final[Schema] = {"kind": "any", "unreviewed": True}
+_ILL_FITTING: Final[Schema] = {"kind": "null"}
 
 
 def _has_parts(schema: Schema, name: str) -> bool:
