@@ -62,9 +62,14 @@ def _with_brace(diagnostic: Diagnostic, found: Layout) -> Diagnostic:
 
 
 def _without_rests(source: Source, explained: _Explained) -> Iterator[tuple[Failure, Diagnostic]]:
-    """Without failures that are but the rest of a statement that the one before cut off at a line's end."""
+    """Without failures that are but the rest of a statement that the one before cut off at a line's end, or of its body."""
+    machine = automaton()
     before: Failure | None = None
+    bodiless = False
     for failure, diagnostic in explained:
+        if bodiless and diagnostic.code is codes.MISPLACED_STATEMENT:
+            continue
+        bodiless = bodiless or (machine.accepts(failure.states, "LBRACE") and source.text.startswith(":", failure.at))
         vague = diagnostic.code in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} and diagnostic.fix is None
         if not (vague and before is not None and _goes_on_behind(source, before, failure)):
             yield failure, diagnostic

@@ -13,6 +13,7 @@ from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.source import Source, Span
 from policy_lang.syntax.automaton import automaton
 from policy_lang.syntax.driver import Failure
+from policy_lang.syntax.hints import Place, hint
 from policy_lang.syntax.layout import CONTINUATION_WORDS, Layout
 
 MAX_EXPECTATIONS: Final = 3
@@ -21,14 +22,12 @@ MAX_EXPECTATIONS: Final = 3
 MAX_QUOTED: Final = 40
 """Characters of the user's text in a message."""
 
-CODE: Final = 3
-"""Letters of a currency."""
+_LOOKED_AT: Final = 200
+"""Characters behind an error that a hint looks at."""
 
 SHORT: Final = 4
 """In words of so few letters one that is wrong weighs more."""
 
-_AMOUNT = re.compile(r"([0-9]++(?:[_.][0-9]++)*+)([A-Za-z]{3,})")
-_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 WORD = re.compile(r"[^\W\d][\w\-]*+")
 _FOUND = re.compile(
     r"""-?[0-9][\w.]*+|(?:[@\w*][\w*\-]*+|"(?:[^"\\\n]|\\.)*+"|/)++|[=\-]>|[=!<>]=|&&|\|\||.""", re.DOTALL
@@ -51,7 +50,8 @@ _MEANT: Final = {
     "prohibit": "deny", "disallow": "deny", "confirm": "ask", "prompt": "ask", "if": "when", "where": "when",
     "=": "==", "&": "and", "&&": "and", "|": "or", "||": "or", "!": "not", "->": "=>", "is": "==", "str": "string", "int": "integer", "bool": "boolean",
     "float": "number", "array": "list", "dict": "object", "extends": "narrows", "inherits": "narrows", "denied": "deny",
-    "allowed": "allow", "asked": "ask",  "exists": "has",
+    "allowed": "allow", "asked": "ask", "exists": "has", "all": "every", "any": "some", "each": "every",
+    "equals": "==", "includes": "contains", "inside": "under", "within": "under", "below": "under", "regex": "matches",
 }  # fmt: skip
 """Words of other languages."""
 
@@ -227,6 +227,8 @@ class _Explanation:
             return self.make(codes.UNEXPECTED, f"`{self.head} none` says nothing", "leave the statement out")
         if self.text in {*CONTINUATION_WORDS, "any"}:
             help_ = f'`{self.text}` is a word of the language; a tool of that name is written `"{self.text}"`'
+            if self.text in _CLAUSES and self.last_word().endswith(","):
+                help_ = "drop the `,` before it"
             return self.make(codes.RESERVED_NAME, f"`{self.text}` cannot stand here", help_)
         if len(self.text) > 1 and (self.text[0] in '@*_"' or self.text[0].isalpha()):
             help_ = 'a reference is `TOOL`, `SERVER/TOOL`, `@GROUP` or `any`; other characters stand in quotes: `"a b"`'
@@ -240,29 +242,14 @@ class _Explanation:
             what = "`}` comes too early"
         else:
             what = f"`{self.quoted(self.text)}` cannot stand here"
-        return self.make(codes.UNEXPECTED, what, self._special() or f"expected {self.expectations()}")
+        return self.make(codes.UNEXPECTED, what, self._hint() or f"expected {self.expectations()}")
 
-    def _special(self) -> str | None:
+    def _hint(self) -> str | None:
         """Help for what is often written."""
-        before = self.source.text[self.failure.statement.start : self.failure.end]
-        if self.head == "zcpolicy" and self.terminals == ["NUMBER"]:
-            return "write `zcpolicy 1`"
-        if self.text.startswith("'"):
-            return 'text stands in double quotes: `"…"`'
-        if self.words == ["<"] and before.endswith("list"):
-            return "say what the list holds, as in `list<string>`"
-        if self.text == "time":
-            return "`time` takes a duration, as in `limit 10m time per turn`"
-        amount = _AMOUNT.fullmatch(self.text)
-        if amount is not None and "NUMBER" in self.terminals:
-            return f"a blank stands between an amount and its unit: `{amount[1]} {amount[2].lower()}`"
-        if "CURRENCY" in self.terminals and self.text.isupper() and len(self.text) == CODE:
-            return f"a currency stands in lower case: `{self.text.lower()}`"
-        if self.text in _COMPARISONS and {"and", "or"} <= set(self.words):
-            return "comparisons do not chain: write two tests, joined by `and`"
-        if "OPERAND" in self.terminals and "(" in self.words and (self.text[0].isalnum() or self.text[0] in '"-'):
-            return "a test begins with what it looks at: `args.NAME`, `paths`, `urls`, `session.NAME`, `tool.NAME`, `agent.NAME`"
-        return None
+        text, failure = self.source.text, self.failure
+        before = text[failure.statement.start : failure.end]
+        behind = text[failure.at : failure.at + _LOOKED_AT]
+        return hint(Place(self.text, self.word, self.head, before, behind, self.words, self.terminals, self.statements))
 
     def quoted(self, text: str) -> str:
         """The user's text, cut where it is long."""
