@@ -74,6 +74,7 @@ ERRORS: dict[str, tuple[str, str, str]] = {
     "member of a list of another kind": ("agent b { deny say when args.n in args.many }", "ZC2201", "args.n in args.many"),
     "a fact on the right that nobody declared": ("agent b { deny say when args.text == session.rule }", "ZC2207", "session.rule"),
     "an argument on the right that is not there": ("agent b { deny say when args.text == args.txt }", "ZC2202", "args.txt"),
+    "a list in a list": ('agent b { allow say when args.text in [["a"]] }', "ZC2201", '["a"]'),
     # the left side
     "a field of an agent": ('agent b { allow say when agent.nme == "b" }', "ZC2207", "agent.nme"),
     "below a field of an agent": ('agent b { allow say when agent.name.x == "b" }', "ZC2207", "agent.name.x"),
@@ -144,6 +145,26 @@ def test_what_a_fix_keeps() -> None:
     }.items():
         (found,) = findings(f"agent n narrows a {{ {text} }}")
         assert (found.fix is not None) is fixed, text
+
+
+HELP = {
+    "the family of a server": (
+        "tool gh/fork_all()\nceiling { deny gh/fork }", "for its whole family write `gh/fork_*`",
+    ),
+    "a near tool of a server": ("ceiling { deny gh/gett }", "did you mean `gh/get`?"),
+    "a near server": ("tool github/x()\nceiling { deny gihub/x }", "did you mean `github/x`?"),
+    "a pattern on a near server": ("tool github/x()\nceiling { deny gihub/* }", "did you mean `github/*`?"),
+    "a server that is not there": ("ceiling { deny jira/x }", "declare server `jira` with a `catalog` or `tool` statement"),
+    "servers that are not there": ("ceiling { deny jira*/x }", "declare it with a `tool` statement, or add its catalogue"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HELP)
+def test_help_for_a_name(what: str) -> None:
+    text, advice = HELP[what]
+    assert [one.help for one in compile_text(HEAD + text).diagnostics if one.code.id in ("ZC2101", "ZC2102")] == [
+        advice
+    ]
 
 
 # --- catalogues ----------------------------------------------------------------------------------------------------------
@@ -239,6 +260,7 @@ def test_the_class_of_a_tool(what: str, tmp_path: Path) -> None:
     made = compile_text(f'zcpolicy 1\ncatalog "list.json" as x\n{text}', folder=tmp_path)
     assert made.bound is not None
     assert made.bound.classes == (risk,)
+    assert [one.message for one in made.diagnostics if one.severity == "error"] == []
 
 
 def test_a_class_of_a_lower_layer(tmp_path: Path) -> None:
@@ -277,6 +299,7 @@ SILENCED: dict[str, tuple[str, bool]] = {
         False,
     ),
     "of another code": ("agent b { allow say } # zcpolicy: allow ZC4003 on purpose", False),
+    "of just that statement": ("agent b { autonomy full\nallow any # zcpolicy: allow ZC4001 on purpose\n}", True),
     "on a statement inside": ("agent b {\nallow say # zcpolicy: allow ZC4004 on purpose\n}", False),
 }
 
@@ -285,7 +308,13 @@ SILENCED: dict[str, tuple[str, bool]] = {
 def test_a_warning_that_is_silenced(what: str) -> None:
     text, silent = SILENCED[what]
     found = [one.code.id for one in compile_text(HEAD + text).diagnostics]
-    assert ("ZC4004" not in found) is silent
+    code = "ZC4001" if "any" in text else "ZC4004"
+    assert (code not in found) is silent
+
+
+def test_a_warning_that_nobody_silences() -> None:
+    found = [one.code.id for one in compile_text(HEAD + "agent b {\nallow any\n}").diagnostics]
+    assert {"ZC4001", "ZC4004"} <= set(found)
 
 
 def test_a_step_of_a_test_is_a_statement() -> None:
