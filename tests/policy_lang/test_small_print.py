@@ -121,7 +121,10 @@ RIGHT = {
     "a condition on nothing": "ceiling { deny quux when args.x == 1 }",
     "a sum that some tools have": "agent b { allow say, read; limit 1 sum args.n to say, read }",
     "pots that some tools have": "agent b { allow say, read; limit 1 calls to say, read for each args.text }",
-    "numbers of either kind": "agent b { deny say when args.n > args.i }",
+    **{
+        f"numbers of either kind, {op}": f"agent b {{ deny say when args.n {op} args.i }}"
+        for op in ("==", "!=", "<", "<=", ">", ">=")
+    },
     "a member of a list in a fact": "context { team: list<string> } agent b { deny say when args.text in session.team }",
     "ports of a list of urls": "agent b { allow fetch when every args.urls.port == 443 }",
     "a file read twice": "agent b { allow say when session.cwd == session.cwd }",
