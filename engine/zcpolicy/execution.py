@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
-from zcpolicy.refusals import PermitError
+from zcpolicy.refusals import PermitError, ResolveError
 from zcpolicy.sealed import Sealed, put
 from zcpolicy.skills import known_skills, may_load, with_skill
 from zcpolicy.windows import NoTime
@@ -94,6 +94,10 @@ class ResolvedAgentExecution(Sealed):
 
     def tools(self) -> tuple[ToolName, ...]:
         """The tools that may be shown: none that could be called is left out."""
+        try:
+            self.keep_up()
+        except ResolveError:  # under a skill of another policy nothing can be called
+            return ()
         return tuple(name for name in self.resolver.program.tools if self._may_show(name))
 
     def _may_show(self, name: ToolName) -> bool:
@@ -130,8 +134,15 @@ class ResolvedAgentExecution(Sealed):
         known_skills(self.resolver.program, (skill,))
         may_load(self.stack, skill)
         self.session.skills |= {skill}
-        put(self, "stack", with_skill(self.stack, skill))
-        put(self, "_plans", self.stack.decides)
+        self.keep_up()
+
+    def keep_up(self) -> None:
+        """Takes on the skills that this session has loaded in whatever run. Raises ResolveError. For the engine."""
+        skills = tuple(sorted(self.session.skills.difference(self.stack.own.skills)))
+        known_skills(self.resolver.program, skills)
+        for skill in skills:
+            put(self, "stack", with_skill(self.stack, skill))
+            put(self, "_plans", self.stack.decides)
 
     def finish(self) -> None:
         """The answer goes to the execution above, and this session's labels with it."""

@@ -15,6 +15,7 @@ from zcpolicy.decision import Decision
 from zcpolicy.exact import plain
 from zcpolicy.leaves import Test
 from zcpolicy.operands import Call
+from zcpolicy.program import head_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class _Shape:
             count = [f"len(args) == {' + '.join([str(fixed), *sent])}"]
         if has_default(self.schema):
             guards.append("run.session.supplies_defaults")
+        if head_of(self.plan.stack.program)["skills"]:  # the session may have loaded one in another run
+            guards.append(f"run.session.skills <= {self.bind(frozenset(self.plan.stack.own.skills))}")
         return count + guards, reads, keys
 
     def _guard(self, variable: str, field: Schema) -> str:

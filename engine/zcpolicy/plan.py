@@ -22,6 +22,7 @@ from zcpolicy.decision import Decision
 from zcpolicy.generate import generate
 from zcpolicy.operands import Call, Site
 from zcpolicy.program import head_of, tools_in
+from zcpolicy.refusals import ResolveError
 from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
@@ -221,6 +222,8 @@ class Plan:
         """The plain way: exact judging, three-valued evaluation. What the generated function must agree with."""
         session = run.session
         labels = session.labels
+        if not session.skills <= {*self.stack.own.skills}:
+            return self._under_skills(arguments, run)
         try:
             judged = judge(self.tool["schema"], arguments, session.supplies_defaults)
         except Malformed as error:
@@ -230,6 +233,14 @@ class Plan:
         if self.requires or self.protects:
             bits |= self.facts_bits(call, run)
         return self.settled(self.verdict(bits), judged, run, labels)
+
+    def _under_skills(self, arguments: object, run: ResolvedAgentExecution) -> Decision:
+        """The decision of a run whose session has loaded skills elsewhere: it takes them on first."""
+        try:
+            run.keep_up()
+        except ResolveError as error:  # a skill of another policy: of that before a reload
+            return Decision(self.failed("stale-policy", str(error)), {}, run, run.session.labels)
+        return run.decide(self.name, arguments)
 
     def bits_of(self, call: Call) -> int:
         """The bits of all conditions, by the plain evaluator."""

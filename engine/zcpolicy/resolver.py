@@ -122,6 +122,7 @@ class Resolver(Sealed):
         known_skills(self.program, wanted)
         facts = _facts_of(session, parent)
         active = tuple(dict.fromkeys((*sorted(facts.skills), *wanted)))
+        known_skills(self.program, active)
         if parent is None:
             stack = self._stack(agent, facts, narrowing, active)
         else:
@@ -136,12 +137,14 @@ class Resolver(Sealed):
         return execution(self, stack, facts, parent)
 
     def decide(self, agent: str, tool: ToolName, arguments: object, *, session: Session | None = None) -> Decision:
-        """One decision without holding an execution; an unknown agent is a deny."""
+        """One decision without holding an execution; an unknown agent, or a skill of another policy, is a deny."""
         facts = session if session is not None else Session()
+        skills = tuple(sorted(facts.skills))
         try:
-            stack = self._stack(agent, facts, None, tuple(sorted(facts.skills)))
-        except UnknownAgent:
-            verdict = Verdict("deny", "unknown-agent")
+            known_skills(self.program, skills)
+            stack = self._stack(agent, facts, None, skills)
+        except ResolveError as error:
+            verdict = Verdict("deny", "unknown-agent" if isinstance(error, UnknownAgent) else "stale-policy")
             verdict.tool = tool
             nobody = Stack(self.program, (Level(str(agent)[:60], (), (), 0, ()),), ())
             return Decision(verdict, {}, execution(self, nobody, facts, None), facts.labels)

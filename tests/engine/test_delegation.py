@@ -144,6 +144,37 @@ def test_skills() -> None:
         resolver.resolve("a", skills=["z"])
 
 
+def test_a_skill_holds_for_the_session_in_every_run_of_it() -> None:
+    skill = body("s", kind="skill", only=[{"tools": "0"}])
+    own = body("a", BOTH, skills=["s"], delegate=to("b"))
+    resolver = Resolver(program(TOOLS, own, body("b", BOTH, skills=["s"]), skills={"s": skill}))
+    session = Session(interactive=True)
+    first, second = (resolver.resolve("a", session=session) for _ in range(2))
+    child = resolver.resolve("b", parent=first)
+    other = resolver.resolve("a", session=Session(interactive=True))
+    for run in (first, second, child, other):
+        assert may(run) == ["read", "write"]
+    child.load_skill("s")
+    for run in (first, second, child):
+        assert may(run) == ["read"]
+        assert run.tools() == ("read",)
+        assert run.decide("write", "{}").reason == "outside-only"
+    assert may(other) == ["read", "write"]
+
+
+def test_a_skill_of_another_policy_leaves_nothing() -> None:
+    before = Resolver(program(TOOLS, body("a", BOTH, skills=["s"]), skills={"s": body("s", kind="skill")}))
+    after = Resolver(program(TOOLS, body("a", BOTH), skills={"t": body("t", kind="skill")}))
+    session = Session(interactive=True)
+    run = after.resolve("a", session=session)
+    before.resolve("a", session=session, skills=["s"])
+    assert run.decide("read", {}).reason == "stale-policy"
+    assert run.tools() == ()
+    assert after.decide("a", "read", {}, session=session).reason == "stale-policy"
+    with pytest.raises(ResolveError, match="there is no skill `s`"):
+        after.resolve("a", session=session)
+
+
 def test_a_skill_that_is_loaded_on_the_way_holds_from_then_on() -> None:
     skill = body("s", kind="skill", only=[{"tools": "0"}])
     bodies = [body("a", BOTH, skills=["s"], delegate=to(free=("b",))), body("b", BOTH, skills=[])]
