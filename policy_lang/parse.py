@@ -86,4 +86,4 @@ def _first_word(source: Source, begin: int) -> Span:
 def _begins_with_edition(source: Source, begin: int) -> bool:
     """Whether the first statement is an edition that went wrong, which has its own finding."""
     span = _first_word(source, begin)
-    return is_near(source.text[span.start : span.end], "zcpolicy")
+    return is_near(source.at(span), "zcpolicy")

@@ -31,6 +31,10 @@ class Source:
     text: str
     _starts: list[int] = field(default_factory=list[int], init=False, repr=False, compare=False, hash=False)
 
+    def at(self, span: Span) -> str:
+        """The text of a place."""
+        return self.text[span.start : span.end]
+
     def position(self, offset: int) -> Position:
         """The line and column of a character offset; offsets past the end are those of the end."""
         starts = self._line_starts()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from policy_lang import ast
 from policy_lang.bound import Bound
 from policy_lang.checks.operands import right_values, scalar
+from policy_lang.checks.survey import text_of
 from policy_lang.conditions import Leaf
 from policy_lang.gather import LoadedFile
 from policy_lang.source import Source, Span
@@ -28,7 +29,7 @@ class Lit(NamedTuple):
 
     def text(self, source: Source) -> str:
         """As the user wrote it, with `not` before it where it must not hold."""
-        written = " ".join(source.text[self.leaf.span.start : self.leaf.span.end].split())
+        written = text_of(source, self.leaf.span)
         return written if self.holds else f"not {written}"
 
     @property

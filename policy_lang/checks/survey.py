@@ -209,7 +209,7 @@ def head(rule: ast.Rule) -> Span:
 
 def text_of(source: Source, span: Span) -> str:
     """The user's text at a place, on one line."""
-    return " ".join(source.text[span.start : span.end].split())
+    return " ".join(source.at(span).split())
 
 
 def tool_names(bound: Bound, ids: frozenset[int], most: int = 3) -> str:

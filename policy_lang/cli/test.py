@@ -101,7 +101,7 @@ def _explanation(call: CallResult) -> Iterator[str]:
 
 def _line(result: TestResult, call: CallResult) -> str:
     span = call.call.span
-    return " ".join(result.source.text[span.start : span.end].split())[:200]
+    return " ".join(result.source.at(span).split())[:200]
 
 
 def _place(result: TestResult, offset: int) -> str:

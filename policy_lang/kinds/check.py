@@ -145,7 +145,7 @@ class Kinds:
                     if test.op not in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains")
                     else codes.WRONG_KIND
                 )
-                written = file.source.text[span.start : span.end]
+                written = file.source.at(span)
                 yield Diagnostic(
                     code,
                     f"`{written}` cannot stand here: {reasons[0]}",
@@ -230,7 +230,7 @@ class Kinds:
             if missing and len(missing) == len(ids):
                 yield unknown_argument(self.bound, operand, node.tools, file)
             elif kinds and any(schema is not None and schema["kind"] not in kinds for schema in schemas):
-                written = file.source.text[operand.span.start : operand.span.end]
+                written = file.source.at(operand.span)
                 yield Diagnostic(
                     codes.WRONG_KIND, f"`{written}` is no number on every tool of this limit", file.source, operand.span
                 )
@@ -284,7 +284,7 @@ def _comparable(a: Schema, b: Schema, op: ast.Operator) -> bool:
 
 def _right_help(test: ast.Test, item: ast.Literal_, file: LoadedFile) -> str | None:
     """What to write instead of a value that cannot stand on the right."""
-    written = file.source.text[test.left.span.start : test.left.span.end]
+    written = file.source.at(test.left.span)
     if isinstance(item, ast.Null):
         return f"write `not has {written}`" if test.op in ("==", "in") else f"write `has {written}`"
     if not isinstance(item, ast.String):

@@ -32,7 +32,7 @@ class LeftSide:
 
 
 def unknown_field(bound: Bound, operand: ast.Operand, file: LoadedFile) -> Diagnostic:
-    written = file.source.text[operand.span.start : operand.span.end]
+    written = file.source.at(operand.span)
     known = field_names(operand, bound.context)
     near = nearest(operand.path[0], known) if operand.path else None
     help_text = f"did you mean `{operand.root}.{near}`?" if near else None
@@ -43,7 +43,7 @@ def unknown_field(bound: Bound, operand: ast.Operand, file: LoadedFile) -> Diagn
 
 
 def misfit(bound: Bound, left: LeftSide, test: ast.Test, rule: ast.Rule, file: LoadedFile, grants: bool) -> Diagnostic:
-    written = file.source.text[test.left.span.start : test.left.span.end]
+    written = file.source.at(test.left.span)
     if not left.wrong:
         return _part_of_no_url(bound, test, rule, file) or unknown_argument(bound, test.left, rule.tools, file)
     fit: Fit = next(kind for kind in ("unreviewed", "typed", "list", "misfit") if kind in left.wrong)
@@ -74,7 +74,7 @@ def _part_of_no_url(bound: Bound, test: ast.Test, rule: ast.Rule, file: LoadedFi
         element = schema.get("item", UNKNOWN_SHAPE) if schema is not None and schema["kind"] == "list" else schema
         if schema is None or element is None or element["kind"] != "string":
             continue
-        text = file.source.text[operand.span.start : operand.span.end]
+        text = file.source.at(operand.span)
         whole = replace(operand, path=operand.path[:-1])
         written = text[: -len(operand.path[-1]) - 1]
         if element.get("unreviewed"):
@@ -124,7 +124,7 @@ def _list(test: ast.Test, written: str, file: LoadedFile) -> Diagnostic:
 
 
 def unknown_argument(bound: Bound, operand: ast.Operand, tools: ast.ToolSet, file: LoadedFile) -> Diagnostic:
-    written = file.source.text[operand.span.start : operand.span.end]
+    written = file.source.at(operand.span)
     infos = [bound.catalogue.tools[number] for number in sorted(bound.ids(tools))]
     known = sorted({name for tool in infos for name in tool.schema.get("fields", {})})
     near = nearest(operand.path[0], known) if operand.path else None
@@ -143,7 +143,7 @@ def partly(left: LeftSide, test: ast.Test, rule: ast.Rule, file: LoadedFile) -> 
     if rule.effect in ("allow", "auto_approve"):
         wrong = [*left.undeclared, *wrong]
     if wrong and left.fitting:
-        written = file.source.text[test.left.span.start : test.left.span.end]
+        written = file.source.at(test.left.span)
         names = ", ".join(f"`{tool.shown}`" for tool in wrong[:MAX_NAMED]) + (
             f" and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
         )

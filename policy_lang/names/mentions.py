@@ -145,7 +145,7 @@ class Mentions:
             or ref.name.quoted
         ):
             return
-        written = file.source.text[ref.span.start : ref.span.end]
+        written = file.source.at(ref.span)
         near = nearest(ref.name.text, self.bound.catalogue.ids.get(ref.server.text if ref.server else None, {}))
         shown = f"{ref.server.text}/{near}" if ref.server and near else near
         fix = Fix((Edit(file.source, ref.span, shown),), safe=False) if shown else None

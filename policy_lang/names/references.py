@@ -47,7 +47,7 @@ class Binder:
             before = len(self.found)
             removed = self._item(item, file, lenient)
             if not removed & wanted and len(self.found) == before and wanted:
-                text = file.source.text[item.span.start : item.span.end]
+                text = file.source.at(item.span)
                 self._report(
                     codes.EXCEPT_REMOVES_NOTHING,
                     f"`except {text}` removes nothing",
@@ -101,7 +101,7 @@ class Binder:
         return ids
 
     def _unknown(self, ref: ast.ToolRef, file: LoadedFile, lenient: bool) -> None:
-        written = file.source.text[ref.span.start : ref.span.end]
+        written = file.source.at(ref.span)
         better = next(iter(self._instead(ref, file)), None)
         code = codes.UNKNOWN_TOOL if better is not None or not lenient else codes.UNKNOWN_TOOL_HERE
         kind = (

@@ -83,7 +83,7 @@ class Declarations(Statements):
     def exact(self, ref: ast.ToolRef) -> None:
         """Report a pattern where one tool is meant."""
         if ref.name.is_pattern or (ref.server is not None and ref.server.is_pattern):
-            text = self.source.text[ref.span.start : ref.span.end]
+            text = self.source.at(ref.span)
             help_ = "write the tool's name; in quotes a `*` is literal"
             self.report(codes.PATTERN_AS_NAME, f"`{text}` is a pattern, one tool is meant here", ref.span, help_)
 
@@ -173,7 +173,7 @@ class Declarations(Statements):
         for ref in refs:
             if ref.server is not None:
                 help_ = "in a bundle the names are that server's tools: write the name alone"
-                text = self.source.text[ref.span.start : ref.span.end]
+                text = self.source.at(ref.span)
                 self.report(codes.UNEXPECTED, f"`{text}` names a server a second time", ref.span, help_)
         return tuple(ref.name for ref in refs), Span(refs[0].span.start, refs[-1].span.end)
 

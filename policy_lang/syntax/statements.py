@@ -97,7 +97,7 @@ class Statements(Conditions):
 
     def of_args(self, operand: ast.Operand) -> ast.Operand:
         if operand.root != "args":
-            message = f"`{self.source.text[operand.span.start : operand.span.end]}` is not an argument"
+            message = f"`{self.source.at(operand.span)}` is not an argument"
             self.report(codes.UNEXPECTED, message, operand.span, "write `args.NAME`")
         return operand
 

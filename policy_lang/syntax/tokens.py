@@ -152,7 +152,7 @@ class Tokens:
         return value
 
     def _bad_escape(self, text: str, span: Span) -> None:
-        at = span.start + self.source.text[span.start : span.end].find(text)
+        at = span.start + self.source.at(span).find(text)
         for found in _ESCAPE.finditer(text):
             if len(found[1]) == 1 and found[1] not in '"\\/bfnrt':
                 place = Span(at + found.start(), at + found.end())
