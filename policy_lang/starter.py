@@ -16,6 +16,7 @@ MAX_LINE: Final = 100
 """Columns of a written list."""
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_READING: Final = ("get_", "list_", "read_", "search_")
 _SUSPECTS: Final[dict[str, tuple[str, ...]]] = {
     "path": ("path", "file", "filename", "filepath", "directory", "folder", "dir", "paths", "files", "filenames"),
     "url": ("url", "uri", "urls", "uris", "href", "link"),
@@ -43,6 +44,8 @@ def _lines(
         yield "# What the server itself says only reads. Look through the list; what stays here runs without a question."
         yield from _listed("group reads = ", [written(server, tool.name) for tool in reads])
         yield "risk read = @reads"
+    else:
+        yield from _by_name(tools, name)
     yield from _suspects(tools, server)
     yield ""
     yield "agent assistant {"
@@ -53,6 +56,15 @@ def _lines(
     yield "    # limit 100 calls per hour"
     yield "}"
     yield from _test(tools, reads, server)
+
+
+def _by_name(tools: Sequence[ToolListing], name: str) -> Iterator[str]:
+    """A commented `risk` for tools whose names say that they only read, where the server itself says nothing."""
+    said = [verb for verb in _READING if any(tool.name.startswith(verb) for tool in tools)]
+    if said:
+        yield ""
+        yield "# The server does not say what only reads. If these do, they can run without a question:"
+        yield f"# risk read = {', '.join(f'{name}/{verb}*' for verb in said)}"
 
 
 def _only_reads(tool: ToolListing) -> bool:
@@ -107,7 +119,7 @@ def _test(tools: Sequence[ToolListing], reads: Sequence[ToolListing], server: st
     others = [tool for tool in tools if tool not in reads]
     calls = [(tool, answer) for part, answer in ((reads, "allow"), (others, "ask")) for tool in part[:1]]
     yield ""
-    yield 'test "reading is free, everything else asks" {'
+    yield 'test "reading is free, everything else asks" {' if reads else 'test "everything asks" {'
     yield "    agent assistant"
     for tool, answer in calls:
         yield f"    call {written(server, tool.name)}({_arguments(tool.schema)}) => {answer}"

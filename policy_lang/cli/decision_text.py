@@ -40,6 +40,8 @@ def because(decision: Decision) -> Iterator[str]:
             yield f"{_place(said)}: {escaped(said['text'])}"
     if decision.note:
         yield escaped(decision.note)
+    if decision.reason == "unknown-tool" and not decision.note:
+        yield "the policy knows no tool of this name; a server's is written `server/name`"
     if decision.reason == "not-granted":
         yield "no `allow` grants this call"
 

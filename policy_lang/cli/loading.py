@@ -33,10 +33,12 @@ def existing(path: Path) -> Path:
     """The path itself.
 
     Raises:
-        CommandError: there is nothing.
+        CommandError: there is nothing, or a compiled policy, which `check --fix` must not take for text.
     """
     if not os.path.lexists(path):
         raise CommandError(f"`{path}` does not exist")
+    if path.suffix == ".zcpc":
+        raise CommandError(f"`{path}` is compiled, which only `decide` reads: name the text that it was made of")
     return path
 
 

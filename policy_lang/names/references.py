@@ -185,6 +185,8 @@ class Binder:
         server = ref.server
         if server is not None and not server.is_pattern and server.text not in self.catalogue.servers:
             return f"declare server `{server.text}` with a `catalog` or `tool` statement"
+        if server is None and ref.name.text in {"all", "everything"}:
+            return "every tool is `any`"
         return "declare it with a `tool` statement, or add its catalogue"
 
     def _report(
@@ -205,5 +207,6 @@ def unknown_name(
     behind_prefix = (one for one in known if one.endswith(f".{name}"))
     near = next(behind_prefix, None) or nearest(name, known)
     fix = Fix((Edit(file.source, span, sign + near),), safe=False) if near else None
-    advice = f"did you mean `{sign}{near}`?" if near else f"declare it with a `{space}` statement"
+    article = "an" if space == "agent" else "a"
+    advice = f"did you mean `{sign}{near}`?" if near else f"declare it with {article} `{space}` statement"
     return Diagnostic(code, f"unknown {space} `{sign}{name}`", file.source, span, help=advice, fix=fix)

@@ -84,6 +84,14 @@ def test_a_missing_layer_is_an_error(cli: Cli) -> None:
     assert "`nowhere.zcpolicy` does not exist" in ran.out
 
 
+def test_a_compiled_policy_is_not_taken_for_text(cli: Cli, tmp_path: Path) -> None:
+    made = tmp_path / "team.zcpc"
+    made.write_text('{"digest":"0"}', "utf-8")
+    ran = cli("check", "--fix", str(made))
+    assert (ran.status, made.read_text("utf-8")) == (2, '{"digest":"0"}')
+    assert "is compiled" in ran.err
+
+
 UNUSED = "zcpolicy 1\ntool read() risk read\nlet x = 1\nlet y = 2\nagent a { autonomy supervised; allow read }\n"
 
 
