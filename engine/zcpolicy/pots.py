@@ -11,9 +11,13 @@ from zcpolicy.operands import MISSING, dig
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decimal import Decimal
-    from typing import Any
+    from typing import Any, Final
 
     from zcpolicy.stack import RuleRef
+
+
+MAX_POTS_OF_CALL: Final = 1_000
+"""Elements of a list that a limit keeps pots by: each pot is looked at, so that a longer list is denied."""
 
 
 class Unpayable(Exception):
@@ -41,6 +45,8 @@ def pot_names(path: tuple[str, ...], arguments: dict[str, Any], rule: RuleRef | 
     elements = value if is_list(value) else [value]
     if None in elements:
         raise Unpayable(rule, "the argument that a limit keeps pots by is missing")
+    if len(elements) > MAX_POTS_OF_CALL:
+        raise Unpayable(rule, f"the argument that a limit keeps pots by has more than {MAX_POTS_OF_CALL} elements")
     return frozenset(map(_folded, elements))
 
 

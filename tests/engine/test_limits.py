@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.engine.programs import STRING, body, leaf, limit, program, rule, schema, tool
+from tests.engine.programs import STRING, body, leaf, limit, program, rule, run, schema, tool
 from zcpolicy import Entry, PermitError, ResolvedAgentExecution, Resolver, Session
 from zcpolicy.ledgers.memory import MemoryLedger
+from zcpolicy.pots import MAX_POTS_OF_CALL
 
 NUMBERS = schema(n="number", to=STRING, l={"kind": "list", "item": STRING}, x="any")
 TOOLS = [tool("ping", NUMBERS, risk="read"), tool("pong", NUMBERS, risk="read")]
@@ -302,3 +303,13 @@ def test_whose_history_counts() -> None:
     above = one.resolve("a", session=Session(clock=Clock()))
     call(above)
     assert call(one.resolve("b", parent=above, session=Session(clock=Clock())), "pong") == "allowed"
+
+
+def test_a_call_counts_in_a_bounded_number_of_pots() -> None:
+    everyone = tool("send", schema(to={"kind": "list", "item": {"kind": "string"}}))
+    each = limit("3", each=["args", "to"])
+    execution = run([everyone], rule("allow", "0"), limits=[each])
+    names = [str(number) for number in range(MAX_POTS_OF_CALL + 1)]
+    assert execution.decide("send", {"to": names[1:]}).effect == "allow"
+    over = execution.decide("send", {"to": names})
+    assert (over.reason, over.note) == ("budget", "the argument that a limit keeps pots by has more than 1000 elements")
