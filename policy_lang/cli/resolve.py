@@ -21,6 +21,7 @@ from policy_lang.render.visible import visible
 from zcpolicy.resolver import ResolveError, Resolver
 
 DENIED = 4
+_REACH = {"never": "this call only", "exact": "the same call again", "tool": "this tool in this session"}
 Line = tuple[str, str]
 """What holds, and where it is written."""
 
@@ -92,7 +93,7 @@ def _approvals(said: dict[str, Any]) -> Iterator[Line]:
         yield "nobody is asked: what would ask is denied", ""
     else:
         yield f"asked: {_list(said['routes']) if said['routes'] else 'the person at the session'}", ""
-        yield f"a yes reaches: {said['remember']}", ""
+        yield f"a yes is good for: {_REACH[said['remember']]}", ""
         if said["timeout"] is not None:
             yield f"an answer is due in {said['timeout']}s", ""
     yield from _from(said)

@@ -4,6 +4,7 @@ In: `Bound`. Out: findings. A test must fit at least one tool of its rule; where
 warned of: there it is UNKNOWN (SPEC 7).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -21,6 +22,8 @@ from policy_lang.nearest import nearest
 from policy_lang.source import Span
 from policy_lang.tools import ToolInfo
 from zcpolicy.shapes import Schema
+
+_NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 
 
 class Kinds:
@@ -296,4 +299,8 @@ def _right_help(test: ast.Test, item: ast.Literal_, file: LoadedFile) -> str | N
         return f'for such files in any folder write `"**/{text}"`'
     if test.op == "under" and "*" in text and operand_text("glob", item) is None:
         return f'for a pattern write `{written} glob "{text}"`'
+    if test.op == "under" and not text.startswith("/"):
+        return 'name the folder from the root, as in `"/repo/docs"`'
+    if test.op not in ("under", "glob") and _NUMERAL.fullmatch(text):
+        return f"a number stands without quotes: `{text}`"
     return None

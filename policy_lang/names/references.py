@@ -208,5 +208,6 @@ def unknown_name(
     near = next(behind_prefix, None) or nearest(name, known)
     fix = Fix((Edit(file.source, span, sign + near),), safe=False) if near else None
     article = "an" if space == "agent" else "a"
-    advice = f"did you mean `{sign}{near}`?" if near else f"declare it with {article} `{space}` statement"
+    declared = ", as in `bundle NAME { server SERVER }`" if space == "bundle" else ""
+    advice = f"did you mean `{sign}{near}`?" if near else f"declare it with {article} `{space}` statement{declared}"
     return Diagnostic(code, f"unknown {space} `{sign}{name}`", file.source, span, help=advice, fix=fix)
