@@ -277,7 +277,7 @@ print(json.dumps(out))
 
 
 def typed(folder):
-    print("\n### One decision on the typed kinds, p50\n")
+    print("\n### One decision on the typed kinds, p50 (the shell agent has a `runs only` and a `runs any` rule)\n")
     out = run(TYPED, str(folder / "cold.zcpolicy"))
     if isinstance(out, dict):
         print("-", out["error"])
