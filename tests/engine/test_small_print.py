@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.engine.programs import STRING, body, leaf, limit, program, rule, run, schema, tool
-from zcpolicy import Narrowing, Resolver, Session
-from zcpolicy.call import Malformed, judge, same
+from zcpolicy import Narrowing, ResolveError, Resolver, Session
+from zcpolicy.call import Malformed, judge, same, spelt
 from zcpolicy.condition import compile_condition, truth_of
-from zcpolicy.mentions import is_url
+from zcpolicy.mentions import is_url, sources
 from zcpolicy.narrowing import body_of
 from zcpolicy.operands import Call, Site
 
@@ -93,6 +93,21 @@ def test_a_required_argument_that_the_tool_will_write() -> None:
         judge(arguments, {"x": "a"}, supplies_defaults=False)
 
 
+def test_booleans_inside_anything() -> None:
+    assert judge(schema(x="any"), {"x": [True, False]}) == {"x": [True, False]}
+
+
+def test_a_name_in_a_message() -> None:
+    assert spelt("a`b\u202ec" + "d" * 100) == "a\ufffdb\ufffdc" + "d" * 55
+
+
+def test_tools_that_can_hold_paths_and_urls() -> None:
+    assert sources({"kind": "object", "fields": {}}) == (False, False)
+    assert sources({"kind": "object", "fields": {}, "extra": "allow"}) == (True, True)
+    assert sources(schema(p="path")) == (True, False)
+    assert sources(schema(u="url")) == (False, True)
+
+
 SAME: list[tuple[Any, Any, bool]] = [
     (1, 1.0, True), (1, Decimal("1.0"), True), (0.1, Decimal("0.1"), True), (1, True, False), (True, True, True), (0, False, False),
     ("a", "a", True), ("a", "A", False), ("1", 1, False), ([1, 2], [1.0, 2], True), ([1], [1, 2], False), ([1, 2], [1], False),
@@ -128,6 +143,7 @@ READ: dict[str, tuple[Any, Any, Any, Any]] = {
     "a url of a shell that is partly known": (
         leaf("urls", "==", "https://x.org/a", each="some", grants=False), {"c": 'curl "https://$H/a"'}, schema(c="shell"), None,
     ),
+    "a shell that cannot be read": (SECRET, {"c": "cat 'a"}, schema(c="shell"), None),
     "a url of a shell": (
         leaf("urls", "==", "https://x.org/a", each="some", grants=False), {"c": "curl https://x.org/a"}, schema(c="shell"), True,
     ),
@@ -239,6 +255,21 @@ def test_a_pot_for_a_value_of_any_shape() -> None:
     assert [call(execution, x=one) for one in shapes] == ["allowed", "allowed", "budget", "allowed", "budget"]
 
 
+def test_a_narrowings_pot_is_that_of_its_session() -> None:
+    resolver = Resolver(program([SAY], body("a", ALLOW)))
+    once: Any = limit("1", pot="narrowing", window=MINUTE)
+    narrowing = Narrowing(limits=[once])
+    runs = [resolver.resolve("a", session=Session(clock=clock), narrowing=narrowing) for _ in range(2)]
+    assert [call(one) for one in (*runs, *runs)] == ["allowed", "allowed", "budget", "budget"]
+
+
+@pytest.mark.parametrize("value", ["5", True, [1], {"n": 1}, None])
+def test_a_sum_of_what_is_no_number(value: Any) -> None:
+    execution = run([SAY], ALLOW, limits=[limit("9", "sum", argument=["x"])], session=Session(clock=clock))
+    assert call(execution, x=value) == "budget"
+    assert call(execution, x=9) == "allowed"
+
+
 # --- executions --------------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +295,12 @@ def test_a_child_in_the_session_of_its_delegator() -> None:
     assert resolver.resolve("b", parent=above, session=Session()).session.above is above.session
 
 
+def test_independence_that_nobody_gave() -> None:
+    resolver = Resolver(program([SAY], body("a", delegate={"to": {"b": {}}}), body("b")))
+    with pytest.raises(ResolveError, match="agent `b` may not be delegated to independently"):
+        resolver.resolve("b", parent=resolver.resolve("a"), independent=True)
+
+
 def test_nobody_above_hears_an_answer() -> None:
     execution = run([SAY], ALLOW, session=Session(labels=["l"]))
     execution.finish()
@@ -274,6 +311,14 @@ def test_a_narrowing_without_memory() -> None:
     compiled = program([SAY], body("a", ALLOW))
     assert body_of(Narrowing(exclude_memory=True), compiled, {}).data.get("memory") == {"read": [], "write": []}
     assert body_of(Narrowing(), compiled, {}).data == {"kind": "narrowing", "name": "narrowing"}
+
+
+def test_a_reason_without_a_note() -> None:
+    assert run([SAY], rule("deny", "0")).decide("say", {}).for_person.splitlines()[-1] == "reason: not-granted"
+    assert (
+        run([SAY], ALLOW).decide("say", []).for_person.splitlines()[-1]
+        == "reason: malformed (the arguments are not an object)"
+    )
 
 
 def test_a_person_sees_all_that_a_rule_on_paths_read() -> None:

@@ -10,6 +10,7 @@ from policy_lang.catalog.values import fits
 from policy_lang.compile import compile_policy, compile_text
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.kinds.declared import show_kind
+from policy_lang.kinds.operands import argument
 from policy_lang.kinds.refine import refined_kind
 from policy_lang.testing import run_tests
 from tests.policy_lang.bound_case import said
@@ -45,6 +46,7 @@ ERRORS: dict[str, tuple[str, str, str]] = {
     "a pattern of a bundle that fits nothing": ("bundle b { server gh only push_* }", "ZC2101", "push_*"),
     "a tool of a bundle that is not there": ("bundle b { server gh except got }", "ZC2101", "got"),
     "a file name that is none": ('import "a\\u0000b"', "ZC2003", '"a\\u0000b"'),
+    "groups in a circle of three": ("group x = @y\ngroup y = @z\ngroup z = @x", "ZC2108", "@y"),
     # kinds of defaults
     "a null default of a string": ("tool t(x?: string = null)", "ZC2201", "null"),
     "a list of other items": ('tool t(x?: list<integer> = [1, "a"])', "ZC2201", '[1, "a"]'),
@@ -127,6 +129,9 @@ RIGHT = {
     },
     "a member of a list in a fact": "context { team: list<string> } agent b { deny say when args.text in session.team }",
     "ports of a list of urls": "agent b { allow fetch when every args.urls.port == 443 }",
+    "a value of one of several tools": "tool m(x: integer)\ntool k(x: string)\nagent b { allow m, k when args.x == 1 }",
+    "an operand of one of several tools": "tool m(x: integer)\ntool k(x: string)\nagent b { deny m, k when args.x == session.level; allow m, k }",
+    "a limit on nothing": "ceiling { limit 1 sum args.x to quux }",
     "a file read twice": "agent b { allow say when session.cwd == session.cwd }",
 }
 
@@ -148,6 +153,9 @@ def test_what_a_fix_keeps() -> None:
     }.items():
         (found,) = findings(f"agent n narrows a {{ {text} }}")
         assert (found.fix is not None) is fixed, text
+        if found.fix is not None:
+            (edit,) = found.fix.edits
+            assert (found.source.text[edit.span.start : edit.span.end], edit.text) == ("allow", "only")
 
 
 HELP = {
@@ -383,7 +391,9 @@ def test_the_line_of_what_decided(agent: str, tool: Any, arguments: dict[str, st
 
 
 def test_agents_of_an_import_as_scopes_of_memory(tmp_path: Path) -> None:
-    (tmp_path / "part.zcpolicy").write_text("zcpolicy 1\ntool say()\nagent b { allow say }", "utf-8")
+    (tmp_path / "part.zcpolicy").write_text(
+        "zcpolicy 1\ntool say()\nagent b { allow say; memory read c }\nagent c { allow say }", "utf-8"
+    )
     (tmp_path / "main.zcpolicy").write_text(
         'zcpolicy 1\nimport "part.zcpolicy" as org\nagent own_one { allow say; memory read own, org.b; delegate to org.b }',
         "utf-8",
@@ -393,3 +403,12 @@ def test_agents_of_an_import_as_scopes_of_memory(tmp_path: Path) -> None:
     body = json.loads(made.program.canonical())["agents"]["own_one"]["body"]
     assert body["memory"]["read"] == ["org.b", "own"]
     assert body["delegate"] == {"to": {"org.b": {}}}
+    assert json.loads(made.program.canonical())["agents"]["org.b"]["body"]["memory"]["read"] == ["org.c"]
+
+
+def test_what_stands_below_an_object() -> None:
+    integer: Any = {"kind": "integer"}
+    shapes: list[tuple[Any, Any]] = [("allow", ANY), ("deny", None), (integer, integer)]
+    for extra, found in shapes:
+        assert argument({"kind": "object", "fields": {"a": STRING}, "extra": extra}, ("k",)) == found
+        assert argument({"kind": "object", "fields": {"a": STRING}, "extra": extra}, ("a",)) == STRING
