@@ -3,6 +3,7 @@
 In: a root file or text, and the layers above it. Out: a `Compiled`: the program, or `None` and the reasons.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -81,13 +82,24 @@ UNREAD = frozenset(
 
 Findings = tuple[Diagnostic, ...]
 
+MAX_BETWEEN = 200
+"""How many blanks may stand between a test and the line that goes on with it by mistake."""
+
+_OPERATOR = re.compile(r"[=!<>]|(?:in|not|like|matches|contains|under|glob|in_domain|in_net|runs)\b")
+
 LOGIC = "ZC3"
 """Codes from here on are judged only once there is no error before."""
 
 FOLLOWING = frozenset(
-    {codes.UNKNOWN_TOOL, codes.UNKNOWN_TOOL_HERE, codes.UNKNOWN_TOOL_CALLED, codes.UNKNOWN_NAME, codes.EMPTY_SET}
-)
+    {codes.UNKNOWN_TOOL, codes.UNKNOWN_TOOL_HERE, codes.UNKNOWN_TOOL_CALLED, codes.UNKNOWN_NAME, codes.EMPTY_SET,
+     codes.UNKNOWN_FIELD, codes.UNREVIEWED}
+)  # fmt: skip
 """What may follow from a declaration that could not be parsed."""
+
+NAMING_WORDS = frozenset(
+    {"catalog", "import", "tool", "server", "risk", "label", "scope", "let", "group", "bundle", "context"}
+)
+"""What declarations that hold no body begin with: met inside a block that was never closed, they are lost as well."""
 
 
 def independent(
@@ -100,12 +112,34 @@ def independent(
         file.source.name: [d.span for d in file.file.declarations if not isinstance(d, NAMING)]
         for file in gathered.files
     }
+    errors = [finding for finding in before if finding.severity == "error"]
     lost = any(
-        finding.severity == "error"
-        and not any(span.start <= finding.span.start < span.end for span in bodies.get(finding.source.name, ()))
-        for finding in before
+        _loses_a_name(finding)
+        or not any(span.start <= finding.span.start < span.end for span in bodies.get(finding.source.name, ()))
+        for finding in errors
     )
-    return tuple(finding for finding in later if not (lost and finding.code in FOLLOWING))
+    broken: dict[str, set[int]] = {}
+    for finding in errors:
+        broken.setdefault(finding.source.name, set()).add(finding.span.start)
+    return tuple(
+        finding
+        for finding in later
+        if not (lost and finding.code in FOLLOWING)
+        and not (errors and finding.code is codes.MISPLACED_STATEMENT)  # its `agent` may be what could not be read
+        and not _cut_off(finding, broken.get(finding.source.name, set()))
+    )
+
+
+def _loses_a_name(finding: Diagnostic) -> bool:
+    said = finding.source.text[finding.span.start : finding.span.end]
+    return finding.code is codes.MISPLACED_STATEMENT and said in NAMING_WORDS
+
+
+def _cut_off(finding: Diagnostic, broken: set[int]) -> bool:
+    """Whether the next line goes on with an operator, which cannot be read there: the test was cut in two."""
+    text, end = finding.source.text, finding.span.end
+    after = text[end : end + MAX_BETWEEN]
+    return end + len(after) - len(after.lstrip()) in broken and _OPERATOR.match(after.lstrip()) is not None
 
 
 def _compile(

@@ -25,6 +25,9 @@ MAX_QUOTED: Final = 40
 _LOOKED_AT: Final = 200
 """Characters behind an error that a hint looks at."""
 
+MAX_GAP: Final = 1_000
+"""Blanks and comments between a line that goes on and the name that it took from a line below."""
+
 SHORT: Final = 4
 """In words of so few letters one that is wrong weighs more."""
 
@@ -102,6 +105,7 @@ class _Explanation:
         length = len(source.text)
         at = min(failure.at, length)
         match = _FOUND.match(found.flat, failure.at)
+        self.flat = found.flat
         self.text = match[0] if match else ""
         self.span = Span(at, min(at + len(self.text), length))
         if self.span.start == self.span.end and at:
@@ -166,11 +170,25 @@ class _Explanation:
     def missing_end(self) -> Diagnostic | None:
         """A line that goes on, by its last sign, into what begins another statement."""
         between = self.source.text[self.failure.end : self.failure.at]
+        if not self.begins and self.last_word() in self.statements:
+            return self.name_below()
         if self.begins or "\n" not in between or self.word not in self.statements:
             return None
         mark = self.last_word()
         found = self.make(codes.UNEXPECTED, f"nothing follows `{self.quoted(mark)}`", f"expected {self.expectations()}")
         return replace(found, span=Span(self.failure.end - len(mark), self.failure.end))
+
+    def name_below(self) -> Diagnostic | None:
+        """The next statement's first word, read as the name that a line which goes on lacks: `group g =`, `agent a { … }`."""
+        text, start = self.source.text, self.failure.end - len(self.last_word())
+        before = self.flat[max(0, start - MAX_GAP) : start].rstrip()
+        end = max(0, start - MAX_GAP) + len(before)
+        if not before.endswith(("=", ",")) or "\n" not in text[end:start]:
+            return None
+        found = self.make(
+            codes.EMPTY_LIST, f"nothing follows `{before[-1]}`", "name what stands there, or leave it out"
+        )
+        return replace(found, span=Span(end - 1, end))
 
     def empty_list(self) -> Diagnostic | None:
         ended = self.text in {"\n", ";", "}", ""} or self.text in _CLAUSES
