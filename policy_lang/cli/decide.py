@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from policy_lang.cli.errors import CommandError
-from policy_lang.cli.words import help_text, read_words
+from policy_lang.cli.words import help_text, nearest, read_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ def run(words: Sequence[str]) -> int:
     if style not in ("human", "plain", "json"):
         raise CommandError(f"`--format` is human, plain or json, not `{style}`")
     agent = read.one("--agent")
+    if agent is None and len(read.arguments) == 2:
+        raise CommandError("which agent calls? say it with `--agent A`; see zcpolicy decide --help")
     if len(read.arguments) != 2 or agent is None:
         raise CommandError(f"usage: {USAGE}; see zcpolicy decide --help")
     from policy_lang.cli.facts import narrowing_from, session_from
@@ -85,7 +87,9 @@ def _decided(
     try:
         execution = _execution(resolver, agent, session, narrowing, read)
     except UnknownAgent as error:
-        print(refusal_text("unknown-agent", str(error), program, style), end="")
+        near = nearest(agent, program.agents)
+        note = f"{error}; did you mean `{near}`?" if near and style == "human" else str(error)
+        print(refusal_text("unknown-agent", note, program, style), end="")
         return STATUS["deny"]
     except ResolveError as error:
         print(refusal_text("not-granted", str(error), program, style), end="")

@@ -137,6 +137,8 @@ def _read(value: Any, leaf: dict[str, Any]) -> str:
         return ""
     if "marked" in leaf:
         return f" — labels: {', '.join(map(escaped, value)) if value else 'none'}"
+    if value and leaf["left"] in (["paths"], ["urls"]):
+        value = list(dict.fromkeys(map(str, value)))  # texts: one path is often mentioned twice
     return " — not there" if value is None else f" — it is {escaped(json_text(value, safe=False))[:200]}"
 
 

@@ -76,7 +76,9 @@ def _object(text: str, option: str, keys: tuple[str, ...]) -> dict[str, Any]:
     try:
         read: Any = read_json(text)
     except Malformed as error:
-        raise CommandError(f"{option}: {str(error).replace('the arguments', 'the text')}") from None
+        raise CommandError(
+            f"{option}: {str(error).replace('the arguments are', 'the text is').replace('the arguments', 'the text')}"
+        ) from None
     if not _is_object(read):
         raise CommandError(f"{option}: the text is not a JSON object")
     return _known(read, option, keys)

@@ -15,10 +15,11 @@ from policy_lang.cli.loading import compiled
 from policy_lang.cli.options import format_option, layer_option, policy_argument
 from policy_lang.cli.surfaces import surfaces
 from policy_lang.cli.tool_name import written
+from policy_lang.cli.words import nearest
 from policy_lang.render.as_json import json_text
 from policy_lang.render.colour import Piece, paint, wants_colour
 from policy_lang.render.visible import visible
-from zcpolicy.resolver import ResolveError, Resolver
+from zcpolicy.resolver import ResolveError, Resolver, UnknownAgent
 
 DENIED = 4
 _REACH = {"never": "this call only", "exact": "the same call again", "tool": "this tool in this session"}
@@ -41,7 +42,8 @@ def command(policy: Path, agent: str, session: str | None, layers: tuple[Path, .
     try:
         run = Resolver(program).resolve(agent, session=facts)
     except ResolveError as error:
-        print(f"zcpolicy: {error}", file=sys.stderr)
+        near = nearest(agent, program.agents) if isinstance(error, UnknownAgent) else None
+        print(f"zcpolicy: {error}{f'; did you mean `{near}`?' if near else ''}", file=sys.stderr)
         return DENIED
     found = surfaces(run)
     if style == "json":

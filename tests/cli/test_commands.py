@@ -165,6 +165,7 @@ def test_resolve_for_people(cli: Cli) -> None:
 
 def test_resolve_of_an_unknown_agent(cli: Cli) -> None:
     assert cli("resolve", "team.zcpolicy", "--agent", "nobody") == (4, "", "zcpolicy: there is no agent `nobody`\n")
+    assert cli("resolve", "team.zcpolicy", "--agent", "helpr").err.endswith("; did you mean `helper`?\n")
 
 
 # --- explain --------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ deny (denied): file_read for agent coder
         (["--trace=1"], "`--trace` takes no value"),
         (["--format", "xml"], "`--format` is human, plain or json, not `xml`"),
         (["more"], "usage: zcpolicy decide POLICY --agent A TOOL [options]; see zcpolicy decide --help"),
-        (["--session", "{"], "--session: the text are not well-formed JSON"),
+        (["--session", "{"], "--session: the text is not well-formed JSON"),
         (["--session", "[]"], "--session: the text is not a JSON object"),
         (["--session", '{"a": 1, "a": 2}'], "--session: an object has the same name twice"),
         (["--session", '{"labls": []}'], "--session: there is no key `labls`; did you mean `labels`?"),
@@ -305,3 +305,12 @@ def test_deciding_on_a_compiled_policy_loads_no_language(cli: Cli, tmp_path: Pat
     assert (
         set(modules) & {"lark", "click", "rich", "pydantic", "dataclasses", "inspect", "pathlib", "argparse"} == set()
     )
+
+
+def test_an_agent_that_is_missing_or_misspelt(cli: Cli) -> None:
+    ran = cli("decide", "team.zcpolicy", "file_read")
+    assert (ran.status, ran.err) == (
+        2,
+        "zcpolicy: which agent calls? say it with `--agent A`; see zcpolicy decide --help\n",
+    )
+    assert "did you mean `coder`?" in cli("decide", "team.zcpolicy", "--agent", "codr", "file_read").out
