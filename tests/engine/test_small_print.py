@@ -86,6 +86,12 @@ def test_digits_of_an_exact_number() -> None:
     assert judge(schema(x="number"), {"x": Decimal("1E+1000")}) == {"x": Decimal("1E+1000")}
 
 
+@pytest.mark.parametrize("text", ["NaN", "sNaN", "Infinity", "-Infinity"])
+def test_exact_numbers_that_are_none(text: str) -> None:
+    with pytest.raises(Malformed, match="out of bounds"):
+        judge(schema(x="number"), {"x": Decimal(text)})
+
+
 def test_a_required_argument_that_the_tool_will_write() -> None:
     arguments = schema("x", "y", x={"kind": "string", "default": "d"}, y=STRING)
     assert judge(arguments, {"y": "a"}, supplies_defaults=False) == {"y": "a"}
@@ -293,6 +299,17 @@ def test_a_child_in_the_session_of_its_delegator() -> None:
     elsewhere = Session()
     assert resolver.resolve("b", parent=above, session=Session(above=elsewhere)).session.above is elsewhere
     assert resolver.resolve("b", parent=above, session=Session()).session.above is above.session
+
+
+@pytest.mark.parametrize(("above", "own"), [(True, False), (False, True), (False, False), (True, True)])
+def test_somebody_can_be_asked_only_if_both_sessions_say_so(above: bool, own: bool) -> None:
+    resolver = Resolver(
+        program([SAY], body("a", ALLOW, delegate={"to": {"b": {}}}), body("b", ALLOW, rule("ask", "0")))
+    )
+    parent = resolver.resolve("a", session=Session(interactive=above))
+    child = resolver.resolve("b", parent=parent, session=Session(interactive=own))
+    assert child.decide("say", {}).reason == ("asked" if above and own else "no-approver")
+    assert parent.session.interactive is above
 
 
 def test_independence_that_nobody_gave() -> None:

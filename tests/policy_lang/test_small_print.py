@@ -287,6 +287,28 @@ def test_a_class_of_a_lower_layer(tmp_path: Path) -> None:
         assert [one.code for one in said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))] == codes, below
 
 
+@pytest.mark.parametrize("above", ["tool gh/get()", "server gh {}\ntool gh/get()", 'catalog "list.json" as gh'])
+def test_hints_are_trusted_where_a_server_is_declared(above: str, tmp_path: Path) -> None:
+    listing(tmp_path, {}, [], readOnlyHint=True)
+    files = {"above.zcpolicy": f"zcpolicy 1\n{above}", "below.zcpolicy": "zcpolicy 1\nserver gh { trust hints }"}
+    assert [one.code for one in said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))] == ["ZC2115"]
+    files = {"above.zcpolicy": "zcpolicy 1", "below.zcpolicy": f"zcpolicy 1\n{above}\nserver gh {{ trust hints }}"}
+    assert said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy")) == []
+
+
+@pytest.mark.parametrize(
+    ("test", "advice"),
+    [
+        ("args.text == null", "write `not has args.text`"),
+        ("args.text in [null]", "write `not has args.text`"),
+        ("args.text != null", "write `has args.text`"),
+        ("args.text not in [null]", "write `has args.text`"),
+    ],
+)
+def test_help_for_null(test: str, advice: str) -> None:
+    assert [one.help for one in findings(f"agent b {{ allow say when {test} }}")] == [advice]
+
+
 def test_values_and_kinds() -> None:
     assert show_kind({"kind": "list", "item": {"kind": "list", "item": {"kind": "path"}}}) == "list<list<path>>"
     assert show_kind({"kind": "list"}) == "list"
