@@ -287,7 +287,7 @@ def test_a_class_of_a_lower_layer(tmp_path: Path) -> None:
         assert [one.code for one in said(tmp_path, files, ("above.zcpolicy", "below.zcpolicy"))] == codes, below
 
 
-@pytest.mark.parametrize("above", ["tool gh/get()", "server gh {}\ntool gh/get()", 'catalog "list.json" as gh'])
+@pytest.mark.parametrize("above", ["tool gh/get()", 'catalog "list.json" as gh'])
 def test_hints_are_trusted_where_a_server_is_declared(above: str, tmp_path: Path) -> None:
     listing(tmp_path, {}, [], readOnlyHint=True)
     files = {"above.zcpolicy": f"zcpolicy 1\n{above}", "below.zcpolicy": "zcpolicy 1\nserver gh { trust hints }"}
