@@ -1,5 +1,9 @@
-"""How much Hypothesis tries: `short` in every run, `--hypothesis-profile=long` for campaigns by hand."""
+"""How much Hypothesis tries: `short` in every run, `--hypothesis-profile=long` for campaigns by hand. No fault is hidden."""
 
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 NOT_TIMED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -14,3 +18,15 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=3000, deadline=None, suppress_health_check=NOT_TIMED)
 settings.load_profile("short")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _faults_are_raised() -> Iterator[None]:
+    """In production a fault of the engine denies; here it fails the test that met it."""
+
+    def raised(_run: object, _tool: object, fault: Exception) -> NoReturn:
+        raise fault
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zcpolicy.execution.ResolvedAgentExecution._fault", raised)
+        yield

@@ -62,12 +62,24 @@ class ResolvedAgentExecution(Sealed):
         return found
 
     def decide(self, tool: ToolName, arguments: object) -> Decision:
-        """The decision for one call. `arguments`: a dictionary of JSON values, or JSON text. Never raises."""
+        """The decision for one call. `arguments`: a dictionary of JSON values, or JSON text. Never raises.
+
+        A fault of the engine itself is a deny, reason `malformed`, whose `note` names it: no host has to guess what an
+        exception means.
+        """
         try:
-            decide = self._plans[tool]
-        except (KeyError, TypeError):
-            return self._first(tool, arguments)
-        return decide(arguments, self)
+            try:
+                decide = self._plans[tool]
+            except (KeyError, TypeError):
+                return self._first(tool, arguments)
+            return decide(arguments, self)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, the call does not run
+            return self._fault(tool, fault)
+
+    def _fault(self, tool: ToolName, fault: Exception) -> Decision:
+        verdict = Verdict("deny", "malformed", note=f"the call could not be judged: {type(fault).__name__}")
+        verdict.tool = _bare(tool)
+        return Decision(verdict, {}, self, self.session.labels)
 
     def _first(self, tool: Any, arguments: object) -> Decision:
         plan = self._plan(_bare(tool))
