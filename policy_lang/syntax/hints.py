@@ -61,6 +61,8 @@ def _signs(at: Place) -> str | None:
 
 
 def _kinds(at: Place) -> str | None:
+    if set(at.words) == {"any", "only"} and at.before.endswith("runs"):
+        return "write `runs only` where its truth grants, `runs any` where it withholds"
     if at.head == "zcpolicy" and at.terminals == ["NUMBER"]:
         return "write `zcpolicy 1`"
     if at.words == ["<"] and at.before.endswith("list"):
