@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final, TypeVar
 
-from policy_lang.pretty.doc import Behind, Doc, Line, Nest, flat, group
+from policy_lang.pretty.doc import WIDTH, Behind, Doc, Line, Nest, flat, group
 from policy_lang.pretty.pieces import Pieces
 from policy_lang.pretty.woven import words
 from policy_lang.source import Span
@@ -77,11 +77,18 @@ class Blocks(Pieces):
         if not rows and not note:
             return f"{head} {{}}"
         forced = bool(note) or any(row.note or row.comment for row in rows) or self._was_broken(span)
-        parts: list[Doc] = []
-        for number, (row, doc) in enumerate(zip(rows, in_columns(rows, aligned=forced), strict=True)):
-            parts += [Line(between if number else " ", spaced and row.blank), doc]
         opened = f"{head} {{  {note}" if note else f"{head} {{"
-        return group([opened, Nest(tuple(parts)), Line(), "}"], forced=forced)
+
+        def laid_out(forced: bool) -> Doc:
+            parts: list[Doc] = []
+            for number, (row, doc) in enumerate(zip(rows, in_columns(rows, aligned=forced), strict=True)):
+                parts += [Line(between if number else " ", spaced and row.blank), doc]
+            return group([opened, Nest(tuple(parts)), Line(), "}"], forced=forced)
+
+        if not forced and any(isinstance(row.shown, Columns) for row in rows):  # of a test: at the margin
+            one_line = flat(laid_out(forced=False))
+            forced = one_line is None or len(one_line) > WIDTH
+        return laid_out(forced)
 
     def settings(self, head: str, rows: Sequence[tuple[int, str]], span: Span, between: str) -> Doc:
         """A block of items that are plain text; the places of some are only roughly known."""
