@@ -17,7 +17,7 @@ from policy_lang.gather import LoadedFile
 from policy_lang.kinds.declared import show_kind
 from policy_lang.kinds.fit import literal_fits, operand_text, operator_fits
 from policy_lang.kinds.misfits import LeftSide, misfit, partly, unknown_argument, unknown_field
-from policy_lang.kinds.operands import UNKNOWN_SHAPE, argument, fact
+from policy_lang.kinds.operands import UNKNOWN_SHAPE, argument, fact, is_below_a_scalar
 from policy_lang.nearest import nearest
 from policy_lang.source import Span
 from policy_lang.tools import ToolInfo
@@ -122,7 +122,7 @@ class Kinds:
     def _on_tool(self, out: LeftSide, tool: ToolInfo, test: ast.Test) -> None:
         schema = argument(tool.schema, test.left.path)
         if schema is None:
-            out.undeclared.append(tool)
+            (out.memberless if is_below_a_scalar(tool.schema, test.left.path) else out.undeclared).append(tool)
             return
         fit = operator_fits(test.op, schema, test.each)
         if fit != "fits":

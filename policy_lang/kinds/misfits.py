@@ -28,6 +28,7 @@ class LeftSide:
 
     fitting: list[Schema] = field(default_factory=list[Schema])
     undeclared: list[ToolInfo] = field(default_factory=list[ToolInfo])
+    memberless: list[ToolInfo] = field(default_factory=list[ToolInfo])  # they have it, but it has no members
     wrong: dict[Fit, list[tuple[ToolInfo, Schema]]] = field(default_factory=dict[Fit, list[tuple[ToolInfo, Schema]]])
 
 
@@ -127,9 +128,12 @@ def unknown_argument(bound: Bound, operand: ast.Operand, tools: ast.ToolSet, fil
     written = file.source.at(operand.span)
     infos = [bound.catalogue.tools[number] for number in sorted(bound.ids(tools))]
     known = sorted({name for tool in infos for name in tool.schema.get("fields", {})})
-    near = nearest(operand.path[0], known) if operand.path else None
+    first = operand.path[0] if operand.path else ""
+    near = nearest(first, known) if first not in known else None
     shown = f"`{infos[0].shown}` has" if len(infos) == 1 else "these tools have"
     help_text = f"did you mean `args.{near}`?" if near else _arguments_of(infos, known)
+    if first in known:
+        help_text = f"`args.{first}` is there, and has no such member"
     edit = Edit(file.source, operand.span, ".".join(("args", near, *operand.path[1:]))) if near else None
     fix = Fix((edit,), safe=False) if edit else None
     return Diagnostic(
@@ -139,7 +143,7 @@ def unknown_argument(bound: Bound, operand: ast.Operand, tools: ast.ToolSet, fil
 
 def partly(left: LeftSide, test: ast.Test, rule: ast.Rule, file: LoadedFile) -> Iterator[Diagnostic]:
     """Tools of the rule on which the test can only be UNKNOWN."""
-    wrong = [tool for examples in left.wrong.values() for tool, _ in examples]
+    wrong = [*left.memberless, *(tool for examples in left.wrong.values() for tool, _ in examples)]
     if rule.effect in ("allow", "auto_approve"):
         wrong = [*left.undeclared, *wrong]
     if wrong and left.fitting:

@@ -37,6 +37,17 @@ def argument(schema: Schema, path: tuple[str, ...]) -> Schema | None:
     return at
 
 
+def is_below_a_scalar(schema: Schema, path: tuple[str, ...]) -> bool:
+    """Whether a path that a tool does not have goes on below a value without members: that is of another kind."""
+    at = schema
+    for name in path:
+        below = _member(at, name)
+        if below is None:
+            return at["kind"] != "object"
+        at = below
+    return False
+
+
 def _member(at: Schema, name: str) -> Schema | None:
     if at["kind"] == "any":
         return UNKNOWN_SHAPE

@@ -204,6 +204,14 @@ WRONG: dict[str, tuple[str, Said]] = {
         'agent a { allow say, ping when args.text == "x" }',
         Said("ZC2211", "args.text", "`args.text` cannot be tested on `ping`: the rule grants nothing there", "name only tools that have it, or give it a kind with `tool`"),
     ),
+    "a member of what has none on some tools": (
+        "agent a { deny say, pay when args.extra.x == 1 or args.amount.x == 1 }",
+        Said("ZC2202", "args.amount.x", "these tools have no argument `args.amount.x`", "`args.amount` is there, and has no such member"),
+    ),
+    "a member that is of another kind on some tools": (
+        "tool log(extra: string)\nagent a { deny say, log when args.extra.x == 1 }",
+        Said("ZC2211", "args.extra.x", "`args.extra.x` cannot be tested on `log`: the rule holds there whatever is sent", "name only tools that have it"),
+    ),
     "a default of another kind": (
         "tool wait(seconds: integer = true)",
         Said("ZC2201", "true", "the default of `seconds` is not of kind `integer`", ""),
