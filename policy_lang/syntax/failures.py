@@ -23,7 +23,7 @@ MAX_QUOTED: Final = 40
 """Characters of the user's text in a message."""
 
 _LOOKED_AT: Final = 200
-"""Characters behind an error that a hint looks at."""
+"""Characters before and behind an error that a hint looks at."""
 
 MAX_GAP: Final = 1_000
 """Blanks and comments between a line that goes on and the name that it took from a line below."""
@@ -265,7 +265,7 @@ class _Explanation:
     def _hint(self) -> str | None:
         """Help for what is often written."""
         text, failure = self.source.text, self.failure
-        before = text[failure.statement.start : failure.end]
+        before = text[max(failure.statement.start, failure.end - _LOOKED_AT) : failure.end]
         behind = text[failure.at : failure.at + _LOOKED_AT]
         return hint(Place(self.text, self.word, self.head, before, behind, self.words, self.terminals, self.statements))
 
