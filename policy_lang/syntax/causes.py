@@ -11,7 +11,7 @@ from policy_lang.diagnostics import Diagnostic
 from policy_lang.source import Source, Span
 from policy_lang.syntax.automaton import automaton
 from policy_lang.syntax.driver import Failure
-from policy_lang.syntax.failures import explain
+from policy_lang.syntax.failures import MAX_GAP, explain
 from policy_lang.syntax.layout import Layout
 
 _Explained = list[tuple[Failure, Diagnostic]]
@@ -21,7 +21,8 @@ def by_cause(
     source: Source, found: Layout, diagnostics: list[Diagnostic], failures: list[Failure]
 ) -> list[Diagnostic]:  # fmt: skip
     """The findings without those that follow from another."""
-    explained = list(_without_rests(source, [(one, explain(source, found, one)) for one in failures]))
+    empty = [one.span.end for one in diagnostics if one.code is codes.EMPTY_LIST]
+    explained = list(_without_rests(source, [(one, explain(source, found, one)) for one in failures], empty))
     brackets = [one for one in found.diagnostics if one.code in {codes.UNCLOSED, codes.STRAY_BRACKET}]
     cause = _unbalanced(source, found, explained) if brackets else None
     hidden = set[int]()
@@ -61,26 +62,40 @@ def _with_brace(diagnostic: Diagnostic, found: Layout) -> Diagnostic:
     return replace(diagnostic, help=f"{diagnostic.help}: is a `}}` {amount} above?")
 
 
-def _without_rests(source: Source, explained: _Explained) -> Iterator[tuple[Failure, Diagnostic]]:
-    """Without failures that are but the rest of a statement that the one before cut off at a line's end, or of its body."""
+def _without_rests(source: Source, explained: _Explained, empty: list[int]) -> Iterator[tuple[Failure, Diagnostic]]:
+    """Without failures that are but the rest of a statement that was cut off at a line's end, or of its body.
+
+    `empty`: where lists end that hold nothing, perhaps because their items stand on the line below.
+    """
     machine = automaton()
     before: Failure | None = None
+    begun = True
     bodiless = False
     for failure, diagnostic in explained:
         if bodiless and diagnostic.code is codes.MISPLACED_STATEMENT:
             continue
         bodiless = bodiless or (machine.accepts(failure.states, "LBRACE") and source.text.startswith(":", failure.at))
         vague = diagnostic.code in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} and diagnostic.fix is None
-        if not (vague and before is not None and _goes_on_behind(source, before, failure)):
+        rest = vague and failure.statement.start == failure.at and (
+            (before is not None and _goes_on_behind(source, before, failure, begun=begun))
+            or any(_is_blank(source, end, failure.at) for end in empty if end <= failure.at)
+        )  # fmt: skip
+        if not rest:
             yield failure, diagnostic
+        begun = diagnostic.code is not codes.UNKNOWN_STATEMENT
         before = failure
 
 
-def _goes_on_behind(source: Source, before: Failure, failure: Failure) -> bool:
-    """Whether a failure begins the line below one that met the line's end."""
+def _goes_on_behind(source: Source, before: Failure, failure: Failure, *, begun: bool) -> bool:
+    """Whether a failure begins the line below one that met the line's end, or that was no statement either."""
     end = before.statement.end
     cut = before.at == end and source.text[end : end + 1] in {"\n", "\r", "#", ";"}
-    return cut and failure.statement.start == failure.at and not source.text[end : failure.at].strip(" \t\r\n;")
+    return (cut or not begun) and _is_blank(source, end, failure.at)
+
+
+def _is_blank(source: Source, start: int, end: int) -> bool:
+    """Whether nothing stands between two places that are near each other."""
+    return end - start < MAX_GAP and not source.text[start:end].strip(" \t\r\n;")
 
 
 def _swallowed(text: str, span: Span) -> str:
