@@ -21,8 +21,7 @@ def by_cause(
     source: Source, found: Layout, diagnostics: list[Diagnostic], failures: list[Failure]
 ) -> list[Diagnostic]:  # fmt: skip
     """The findings without those that follow from another."""
-    empty = [one.span.end for one in diagnostics if one.code is codes.EMPTY_LIST]
-    explained = list(_without_rests(source, [(one, explain(source, found, one)) for one in failures], empty))
+    explained = list(_without_rests(source, [(one, explain(source, found, one)) for one in failures]))
     brackets = [one for one in found.diagnostics if one.code in {codes.UNCLOSED, codes.STRAY_BRACKET}]
     cause = _unbalanced(source, found, explained) if brackets else None
     hidden = set[int]()
@@ -62,28 +61,29 @@ def _with_brace(diagnostic: Diagnostic, found: Layout) -> Diagnostic:
     return replace(diagnostic, help=f"{diagnostic.help}: is a `}}` {amount} above?")
 
 
-def _without_rests(source: Source, explained: _Explained, empty: list[int]) -> Iterator[tuple[Failure, Diagnostic]]:
-    """Without failures that are but the rest of a statement that was cut off at a line's end, or of its body.
-
-    `empty`: where lists end that hold nothing, perhaps because their items stand on the line below.
-    """
+def _without_rests(source: Source, explained: _Explained) -> Iterator[tuple[Failure, Diagnostic]]:
+    """Without failures that are but the rest of a statement that was cut off at a line's end, or of its body."""
     machine = automaton()
-    before: Failure | None = None
-    begun = True
+    before: tuple[Failure, Diagnostic] | None = None
     bodiless = False
     for failure, diagnostic in explained:
         if bodiless and diagnostic.code is codes.MISPLACED_STATEMENT:
             continue
         bodiless = bodiless or (machine.accepts(failure.states, "LBRACE") and source.text.startswith(":", failure.at))
-        vague = diagnostic.code in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} and diagnostic.fix is None
-        rest = vague and failure.statement.start == failure.at and (
-            (before is not None and _goes_on_behind(source, before, failure, begun=begun))
-            or any(_is_blank(source, end, failure.at) for end in empty if end <= failure.at)
-        )  # fmt: skip
-        if not rest:
+        if before is None or not _is_rest(source, before, (failure, diagnostic)):
             yield failure, diagnostic
-        begun = diagnostic.code is not codes.UNKNOWN_STATEMENT
-        before = failure
+        before = failure, diagnostic
+
+
+def _is_rest(source: Source, before: tuple[Failure, Diagnostic], after: tuple[Failure, Diagnostic]) -> bool:
+    """Whether a failure is no statement, and stands right below one that met its line's end or was none either."""
+    (above, said_above), (failure, said) = before, after
+    if said.code not in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} or failure.statement.start != failure.at:
+        return False
+    if said.fix is not None and said_above.code is not codes.EMPTY_LIST:
+        return False
+    begun = said_above.code is not codes.UNKNOWN_STATEMENT
+    return _goes_on_behind(source, above, failure, begun=begun)
 
 
 def _goes_on_behind(source: Source, before: Failure, failure: Failure, *, begun: bool) -> bool:
