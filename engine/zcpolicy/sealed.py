@@ -26,8 +26,14 @@ class Sealed:
         if Sealed not in cls.__bases__ or not cls.__module__.startswith("zcpolicy."):
             raise TypeError(f"{cls.__mro__[1].__name__} is sealed and cannot be subclassed")
 
-    def __new__(cls, sealed: Never, /) -> Any:
-        raise TypeError(f"{cls.__name__} is sealed: it is made by {cls._maker}")
+    if TYPE_CHECKING:
+
+        def __new__(cls, sealed: Never, /) -> Any: ...
+
+    else:
+
+        def __new__(cls, *_given: object, **_named: object) -> Any:  # whatever is given, it is the same mistake
+            raise TypeError(f"{cls.__name__} is sealed: it is made by {cls._maker}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is sealed: `{name}` cannot be set")
