@@ -11,8 +11,11 @@ from policy_lang.diagnostics import Diagnostic
 from policy_lang.source import Source, Span
 from policy_lang.syntax.automaton import automaton
 from policy_lang.syntax.driver import Failure
-from policy_lang.syntax.failures import MAX_GAP, explain
+from policy_lang.syntax.failures import MAX_GAP, WORD, explain
 from policy_lang.syntax.layout import Layout
+
+PARTS = frozenset({"to", "per", "for", "within", "same", "by", "on", "before"})
+"""Words that stand inside a statement: lines that begin with them one below the other are one broken statement."""
 
 _Explained = list[tuple[Failure, Diagnostic]]
 
@@ -76,14 +79,19 @@ def _without_rests(source: Source, explained: _Explained) -> Iterator[tuple[Fail
 
 
 def _is_rest(source: Source, before: tuple[Failure, Diagnostic], after: tuple[Failure, Diagnostic]) -> bool:
-    """Whether a failure is no statement, and stands right below one that met its line's end or was none either."""
+    """Whether a failure is no statement, and stands right below one that met its line's end, or was but a part as well."""
     (above, said_above), (failure, said) = before, after
     if said.code not in {codes.UNEXPECTED, codes.UNKNOWN_STATEMENT} or failure.statement.start != failure.at:
         return False
     if said.fix is not None and said_above.code is not codes.EMPTY_LIST:
         return False
-    begun = said_above.code is not codes.UNKNOWN_STATEMENT
-    return _goes_on_behind(source, above, failure, begun=begun)
+    parts = all(_word(source, one) in PARTS for one in (above, failure))
+    return _goes_on_behind(source, above, failure, begun=not parts)
+
+
+def _word(source: Source, failure: Failure) -> str:
+    found = WORD.match(source.text, failure.statement.start)
+    return found[0] if found else ""
 
 
 def _goes_on_behind(source: Source, before: Failure, failure: Failure, *, begun: bool) -> bool:
