@@ -9,10 +9,11 @@ The makers of tests raise `ValueError` for an operand that the checks refuse.
 INVARIANT: what is TRUE standing for granting is not FALSE standing for withholding.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Final, NamedTuple
 
 from zcpolicy.predicates.letters import fold, visible
 from zcpolicy.predicates.path_automaton import Component, Matcher, Part
@@ -29,6 +30,11 @@ from zcpolicy.predicates.path_operands import (
 )
 from zcpolicy.predicates.path_shapes import MAX_PATH_CHARACTERS, follow, shapes
 from zcpolicy.predicates.refs import PathRef, Truth, Where
+from zcpolicy.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 __all__ = [
     "MAX_PATH_CHARACTERS",

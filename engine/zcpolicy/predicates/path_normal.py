@@ -3,11 +3,17 @@
 In: components as sent, and where they start. Out: a `Normal`, or `None` for `..` above the root.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final, NamedTuple
 
 from zcpolicy.predicates.path_automaton import Component
+from zcpolicy.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _PROC: Final = frozenset({"proc"})
 _DEV: Final = frozenset({"dev"})

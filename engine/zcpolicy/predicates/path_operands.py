@@ -3,8 +3,15 @@
 In: text. Out: what is wrong with it, or an `Operand`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Final, NamedTuple
+
+from zcpolicy.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 MAX_OPERAND_CHARACTERS: Final = 4096
 """Characters of one operand: no path of an operating system is longer."""
@@ -19,7 +26,7 @@ class Operand(NamedTuple):
     head: tuple[str, ...]
     tail: tuple[str, ...] = ()
 
-    def mapped(self, change: Callable[[str], str]) -> "Operand":
+    def mapped(self, change: Callable[[str], str]) -> Operand:
         """The operand with every component changed."""
         return Operand(tuple(map(change, self.head)), tuple(map(change, self.tail)))
 

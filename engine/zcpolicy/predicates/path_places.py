@@ -4,12 +4,18 @@ In: a `PathRef`, and the facts of the process that opens it. Out: its components
 A hole that may hold `/` may hold `..` as well: whatever stands before it says nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Final, NamedTuple
 
 from zcpolicy.predicates.path_automaton import Component
 from zcpolicy.predicates.path_normal import Root
 from zcpolicy.predicates.refs import PathRef, Where, Within
+from zcpolicy.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 Raw = tuple[str | Within | None, ...]
 

@@ -6,14 +6,20 @@ A path has one shape as written, and more than one where programs differ: in wha
 blanks, of `..` behind a link.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import Final, NamedTuple
 
 from zcpolicy.predicates.path_normal import Root, Shape, normal_form
 from zcpolicy.predicates.path_places import Place, Raw, known_end, places
 from zcpolicy.predicates.refs import PathRef, Where, Within
+from zcpolicy.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 MAX_PATH_CHARACTERS: Final = 32_768
 """Characters of one path, the directory that it starts at included; a longer one is UNKNOWN."""

@@ -3,9 +3,16 @@
 In: nothing. Out: the values that `shell` and the reader of calls hand to `path` and `url`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Final, Literal, NamedTuple
+
+from zcpolicy.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal
 
 Truth = bool | None
 """TRUE, FALSE, or `None`: UNKNOWN (three-valued logic after Kleene)."""
