@@ -91,7 +91,7 @@ class Decision:
         """What kind of yes is wanted: routes, timeout, remember, the digest of the rules that asked."""
         if self.effect != "ask":
             return None
-        from zcpolicy.approvals import wanted
+        from zcpolicy.approvals.wanted import wanted
 
         return wanted(self.verdict)
 

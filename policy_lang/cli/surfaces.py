@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from policy_lang.ast import RISK_CLASSES
-from zcpolicy.approvals import SCOPES
+from zcpolicy.approvals.wanted import SCOPES
 from zcpolicy.combine import RANK
 from zcpolicy.program import head_of, tools_in
 from zcpolicy.resolver import ResolvedAgentExecution

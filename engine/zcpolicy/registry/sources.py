@@ -1,0 +1,153 @@
+"""What a host has to offer: its own tools, peripherals, MCP servers, skills. Nothing here decides anything.
+
+In: nothing. Out: the types that `ScopedToolRegistry.assemble` takes, and what a running tool is given.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, Protocol
+
+from zcpolicy.facts import ToolName
+from zcpolicy.identity import Identity
+
+Json = Any
+Group = Literal["", "memory", "delivery"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answers. `ok`: it reports success. `cost`: what it spent, by currency, exact; counted under money limits."""
+
+    text: str
+    ok: bool = True
+    cost: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+
+
+@dataclass(frozen=True, slots=True)
+class InnerCall:
+    """A call that a tool wants to make."""
+
+    tool: ToolName
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model is told of it. `wire`: its name on the wire; `parameters`: a JSON Schema of type object."""
+
+    name: ToolName
+    wire: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+class ToolContext(Protocol):
+    """What a running tool may do, all of it within its execution. It cannot approve anything."""
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def registry(self) -> "RegistryView": ...
+
+    @property
+    def memory(self) -> Any:
+        """The `zcpolicy.memory.MemoryAccess` of the execution."""
+        ...
+
+    async def run(self, calls: Sequence[InnerCall]) -> list[ToolResult]:
+        """Runs calls in order. Every one is decided before the first runs: if one is refused none runs (Refusal)."""
+        ...
+
+    async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
+        """Has another agent do a task, as a child of this execution. A child that cannot be is a failed result."""
+        ...
+
+    def load_skill(self, skill: str) -> str:
+        """Its instructions; its restrictions hold from now on. Raises ResolveError."""
+        ...
+
+    def later(self, agent: str = "") -> Mapping[str, Json]:
+        """A ticket, JSON, from which a run may start later: a bounded child of this execution. "": the same agent."""
+        ...
+
+
+class RegistryView(Protocol):
+    """What search tools and the like see of the registry: only what the policy lets be shown."""
+
+    def search(self, query: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+        """Tools whose name or description has the words; those deferred are active from then on."""
+        ...
+
+    def names(self) -> tuple[ToolName, ...]: ...
+
+
+Run = Callable[[dict[str, Json], ToolContext], Awaitable[ToolResult | str]]
+
+
+@dataclass(frozen=True, slots=True)
+class HostTool:
+    """A tool of the host's own: built in, of a peripheral, or brought by a skill. `group`: what a context strip takes out."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    run: Run
+    group: Group = ""
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """A tool as its server lists it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+class McpConnection(Protocol):
+    """A connected MCP server."""
+
+    async def tools(self) -> Sequence[McpTool]: ...
+
+    async def call(self, tool: str, arguments: Mapping[str, Json]) -> ToolResult: ...
+
+    async def resources(self) -> Sequence[str]:
+        """URIs."""
+        ...
+
+    async def read(self, uri: str) -> str: ...
+
+    async def prompts(self) -> Sequence[str]: ...
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """How to connect a server. `pinned`: URIs of resources whose text goes into the prompt, where the policy lets it."""
+
+    connect: Callable[[], Awaitable[McpConnection]]
+    pinned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSource:
+    """A skill as the host has it: its restrictions stand in the policy under the same name."""
+
+    description: str
+    instructions: str
+    tools: tuple[HostTool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSources:
+    """All that a host has. `peripherals`: touches hardware only when it is called."""
+
+    builtins: tuple[HostTool, ...] = ()
+    peripherals: Callable[[], Awaitable[Sequence[HostTool]]] | None = None
+    servers: Mapping[str, McpServer] = field(default_factory=dict[str, McpServer])
+    skills: Mapping[str, SkillSource] = field(default_factory=dict[str, SkillSource])
