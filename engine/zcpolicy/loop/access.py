@@ -1,16 +1,18 @@
 """What the loop needs besides the execution: a model, and ways to the outside. Neither is policy.
 
-In: the host's model, prices, approvers, recorder. Out: `ResolvedModelAccess`, `ResolvedIo`.
+In: the host's model, prices, approvers, recorder, way to delegate. Out: `ResolvedModelAccess`, `ResolvedIo`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.events import Event
+from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.messages import Model
+from zcpolicy.registry.sources import ToolResult
 
 
 class Prices(Protocol):
@@ -30,6 +32,12 @@ class ResolvedModelAccess:
     max_output_tokens: int = 4_096
 
 
+Delegate = Callable[[ResolvedAgentExecution, str, str, bool], Awaitable[ToolResult]]
+"""Has a child of the execution do a task: the execution, the child's agent, the task, whether it is independent. The
+child is resolved with `parent=` and has a registry and a loop of its own. A child that cannot be is a failed result.
+"""
+
+
 def _nowhere(_event: Event) -> None:
     """For hosts that keep no record."""
 
@@ -38,10 +46,19 @@ def _unheard(_piece: str) -> None:
     """For hosts that do not stream."""
 
 
+async def _nobody(_run: ResolvedAgentExecution, _agent: str, _task: str, _independent: bool) -> ToolResult:
+    """For hosts that do not delegate."""
+    return ToolResult("this host does not delegate", ok=False)
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedIo:
-    """`approvers`: whom to ask. `record`: is given every event. `emit`: is given pieces of the answer as they come."""
+    """`approvers`: whom to ask. `record`: is given every event. `emit`: is given pieces of the answer as they come.
+
+    `delegate`: the host's way to have another agent do something. What `record` or `emit` raises fails the turn.
+    """
 
     approvers: Approvers = field(default_factory=Approvers)
     record: Callable[[Event], None] = _nowhere
     emit: Callable[[str], None] = _unheard
+    delegate: Delegate = _nobody

@@ -1,0 +1,76 @@
+"""How a turn ends, and what is kept of one that waits.
+
+In: what the loop did. Out: `TurnResult`; `TurnState`, JSON from which the turn goes on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from zcpolicy.approvals.question import Question
+from zcpolicy.loop.messages import Message, ToolCall
+
+Status = Literal["done", "stopped", "paused", "failed"]
+"""`done`: the model has answered. `stopped`: a limit. `paused`: somebody is asked. `failed`: model or host is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnState:
+    """A turn that waits for a person. `key`: of this turn, minted by the loop. `iteration`: in which it waits.
+
+    `calls`: the batch in which it waits, as the model sent it; those without a result in the transcript are still to be
+    made. `seconds`: for which it has run. A state is the host's own record, as its tickets are.
+    """
+
+    agent: str
+    client: str
+    session: str
+    key: str
+    iteration: int
+    seconds: float
+    calls: tuple[ToolCall, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "agent": self.agent, "client": self.client, "session": self.session, "key": self.key,
+            "iteration": self.iteration, "seconds": self.seconds,
+            "calls": [{"id": one.id, "wire": one.wire, "arguments": one.arguments} for one in self.calls],
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "TurnState":
+        """What `to_json` gave. Raises ValueError for anything else."""
+        try:
+            state = cls(
+                **{name: data[name] for name in ("agent", "client", "session", "key", "iteration", "seconds")},
+                calls=tuple(ToolCall(one["id"], one["wire"], one["arguments"]) for one in data["calls"]),
+            )
+        except (KeyError, TypeError):
+            raise ValueError("this is no state of a turn") from None
+        texts = [state.agent, state.client, state.session, state.key]
+        texts += [part for one in state.calls for part in (one.id, one.wire, one.arguments)]
+        numbers = type(state.iteration) is int and type(state.seconds) in (int, float)
+        if not numbers or not all(type(one) is str for one in texts):
+            raise ValueError("this is no state of a turn")
+        return state
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended. `text`: the model's last words. `messages`: the whole transcript, with what was added.
+
+    `reason`: a code: `answered`, `asked`, `iterations`, `budget`, `ledger-unavailable`, `stale-policy`, `turn-timeout`,
+    `context`, `model-failed`, `host-failed`. `note`: a sentence for a person: what happened and what to do.
+    `retry_after`: seconds until a limit may have room. `state`, `question`: of a paused turn. `error`: what was raised.
+    """
+
+    status: Status
+    text: str
+    reason: str
+    messages: tuple[Message, ...]
+    note: str = ""
+    retry_after: float | None = None
+    state: TurnState | None = None
+    question: Question | None = None
+    error: Exception | None = None
