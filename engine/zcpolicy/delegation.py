@@ -5,6 +5,7 @@ In: an execution's levels and a wanted child. Out: the child's levels, or the re
 
 from __future__ import annotations
 
+from zcpolicy.records import NamedTuple
 from zcpolicy.stack import Level, Stack, level_of
 
 TYPE_CHECKING = False
@@ -12,6 +13,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from zcpolicy.stack import BodyRef
+
+
+class DelegationRights(NamedTuple):
+    """`to`: each agent that may be a child, and whether it may be an independent one. `depth_left`: how many executions
+    may stand below this one.
+    """
+
+    to: dict[str, bool]
+    depth_left: int
+
+
+def rights_of(stack: Stack) -> DelegationRights:
+    """What `refusal` and `is_independent` say of every agent that the granting body names."""
+    named = stack.own.root.data.get("delegate", {}).get("to", {})
+    to = {child: is_independent(stack, child) for child in sorted(named) if refusal(stack, child) is None}
+    left = min(level.depth + depth_below(level) - stack.own.depth for level in stack.counted)
+    return DelegationRights(to, max(0, left) if to else 0)
 
 
 def may_delegate(level: Level, child: str) -> dict[str, Any] | None:
@@ -32,10 +50,13 @@ def depth_below(level: Level) -> int:
     return min((int(depth) for depth in said if depth is not None), default=1)
 
 
-def refusal(above: Stack, child: str) -> str | None:
-    """Why this child may not be delegated to; None if it may."""
+def refusal(above: Stack, child: str, *, later: bool = False) -> str | None:
+    """Why this child may not be delegated to; None if it may. `later`: a run that a call started for later, which may
+    be of the same agent: it has no more than what stands above it.
+    """
     for level in above.levels:
-        if may_delegate(level, child) is None:
+        same = later and child == above.own.agent == level.agent
+        if not same and may_delegate(level, child) is None:
             return f"agent `{level.agent}` may not delegate to `{child}`"
     depth = above.own.depth + 1
     for level in above.counted:

@@ -5,11 +5,12 @@ In: a stack of bodies, a session. Out: a sealed `ResolvedAgentExecution`, which 
 
 from __future__ import annotations
 
+from zcpolicy.authority import State, enrol, genuine
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
-from zcpolicy.refusals import PermitError, ResolveError
+from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, put
-from zcpolicy.skills import known_skills, may_load, with_skill
+from zcpolicy.skills import known_skills, loadable, may_load, with_skill
 from zcpolicy.windows import NoTime
 
 TYPE_CHECKING = False
@@ -17,9 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Final, Never
 
+    from zcpolicy.approvals.ask import ApprovalManager
+    from zcpolicy.budgets import Budgets
+    from zcpolicy.delegation import DelegationRights
     from zcpolicy.facts import Session, ToolName
+    from zcpolicy.identity import Identity
+    from zcpolicy.memory import MemoryAccess
     from zcpolicy.plan import Plan
+    from zcpolicy.registry.scoped import ScopedToolRegistry
     from zcpolicy.resolver import Resolver
+    from zcpolicy.runtime import RuntimeKnobs
     from zcpolicy.stack import Stack
 
 
@@ -30,7 +38,7 @@ MAX_PLANS: Final = 4_096
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 
-    __slots__ = ("_plans", "parent", "resolver", "session", "stack")
+    __slots__ = ("__weakref__", "_plans", "parent", "resolver", "session", "stack", "surface")
     _maker = "`Resolver.resolve`"
 
     if TYPE_CHECKING:
@@ -40,6 +48,7 @@ class ResolvedAgentExecution(Sealed):
             self.session: Final[Session] = sealed
             self.stack: Final[Stack] = sealed
             self.parent: Final[ResolvedAgentExecution | None] = sealed
+            self.surface: Final[str] = sealed
             self._plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]] = sealed
 
     @property
@@ -82,13 +91,27 @@ class ResolvedAgentExecution(Sealed):
         return Decision(verdict, {}, self, self.session.labels)
 
     def _first(self, tool: Any, arguments: object) -> Decision:
+        if self.resolver.newest is not self.resolver:
+            return self._under_newest(tool, arguments)
         plan = self._plan(_bare(tool))
         if isinstance(plan, Verdict):
             return Decision(plan, {}, self, self.session.labels)
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
         self._plans[plan.name] = plan.decide
+        if self.resolver.newest is not self.resolver:  # published while this was worked out: nothing may stay behind
+            self._plans.clear()
+            return self._under_newest(tool, arguments)
         return plan.decide(arguments, self)
+
+    def _under_newest(self, tool: Any, arguments: object) -> Decision:
+        """The decision of the newest generation; a deny where it has no such execution."""
+        try:
+            return self.renewed().decide(tool, arguments)
+        except ResolveError as error:
+            verdict = Verdict("deny", unresolved(error), note=str(error))
+            verdict.tool = _bare(tool)
+            return Decision(verdict, {}, self, self.session.labels)
 
     def _plan(self, tool: Any) -> Plan | Verdict:
         plans = self.stack.plans
@@ -127,11 +150,12 @@ class ResolvedAgentExecution(Sealed):
         Decides again first, so that nothing else is permitted than would be. `approved`: somebody said yes to an
         `ask`. `ok`: whether the tool reported success. Returns that decision. Raises PermitError.
         """
-        if type(decision) is not Decision or decision.run is not self:
+        genuine(self)
+        if type(decision) is not Decision or decision.run not in (self, self.renewed()):
             raise PermitError("the decision is of another execution")
         from zcpolicy.permits import record
 
-        with self.resolver.ledger.exclusive:
+        with self.resolver.exclusive:
             again = self.decide(decision.tool, decision.arguments)
             if again.effect == "deny" or (again.effect == "ask" and approved is not True):
                 raise PermitError(f"the call is not permitted: {again.reason}")
@@ -152,9 +176,101 @@ class ResolvedAgentExecution(Sealed):
         """Takes on the skills that this session has loaded in whatever run. Raises ResolveError. For the engine."""
         skills = tuple(sorted(self.session.skills.difference(self.stack.own.skills)))
         known_skills(self.resolver.program, skills)
+        if not skills:
+            return
+        state = genuine(self)
         for skill in skills:
-            put(self, "stack", with_skill(self.stack, skill))
-            put(self, "_plans", self.stack.decides)
+            state.stack = with_skill(state.stack, skill)
+        put(self, "stack", state.stack)
+        put(self, "_plans", state.stack.decides)
+
+    def renewed(self) -> ResolvedAgentExecution:
+        """This execution under the newest generation of its policy: itself, if there is no newer one.
+
+        Raises ResolveError where the newest one has no such execution (its agent is gone, its delegator may not
+        delegate to it any more).
+        """
+        newest = self.resolver.newest
+        if newest is self.resolver:
+            return self
+        state = genuine(self)
+        if state.successor is None or state.successor.resolver is not newest:
+            state.successor = newest.again(state, self.agent)
+        return state.successor
+
+    # --- the surfaces --------------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> Identity:
+        """Who acts, and for whom."""
+        from zcpolicy.identity import Identity
+
+        session = self.session
+        line = tuple((one.agent, one.session.id) for one in self.above())
+        return Identity(self.agent, session.client, session.id, session.turn, self.surface, self.depth, line)
+
+    @property
+    def runtime(self) -> RuntimeKnobs:
+        """What the loop keeps to."""
+        from zcpolicy.runtime import knobs_of
+
+        return knobs_of(genuine(self).stack)
+
+    @property
+    def rights(self) -> DelegationRights:
+        """Whom this execution may delegate to."""
+        from zcpolicy.delegation import rights_of
+
+        return rights_of(genuine(self).stack)
+
+    @property
+    def loadable(self) -> tuple[str, ...]:
+        """The skills that it may load."""
+        return loadable(genuine(self).stack)
+
+    @property
+    def memory(self) -> MemoryAccess:
+        """What it may recall and remember."""
+        from zcpolicy.memory import MemoryAccess
+
+        state = genuine(self)
+        state.memory = state.memory or MemoryAccess.of(self)
+        return state.memory
+
+    @property
+    def approvals(self) -> ApprovalManager:
+        """Who is asked, and what was answered."""
+        from zcpolicy.approvals.ask import ApprovalManager
+
+        state = genuine(self)
+        state.approvals = state.approvals or ApprovalManager(self)
+        return state.approvals
+
+    @property
+    def budgets(self) -> Budgets:
+        """What it may spend, reserved and settled."""
+        from zcpolicy.budgets import Budgets
+
+        state = genuine(self)
+        state.budgets = state.budgets or Budgets(self)
+        return state.budgets
+
+    @property
+    def registry(self) -> ScopedToolRegistry:
+        """The tools that `ScopedToolRegistry.assemble` made for it. Raises ResolveError where none was."""
+        found = genuine(self).registry
+        if found is None:
+            raise ResolveError("no registry was assembled for this execution")
+        return found
+
+    def ticket(self) -> dict[str, Any]:
+        """JSON from which `Resolver.resume` makes this execution again, those above it included.
+
+        What it makes stands under the policy of then. See `tickets`: a host keeps it as it keeps sessions.
+        """
+        from zcpolicy.tickets import ticket_of
+
+        return ticket_of(self)
 
     def finish(self) -> None:
         """The answer goes to the execution above, and this session's labels with it."""
@@ -177,13 +293,19 @@ def _bare(tool: Any) -> Any:
     return tuple(map(_bare, parts)) if isinstance(tool, tuple) else tool
 
 
-def execution(
-    resolver: Resolver, stack: Stack, session: Session, parent: ResolvedAgentExecution | None
-) -> ResolvedAgentExecution:
+def unresolved(error: ResolveError) -> str:
+    """What a decision is called that no execution could make."""
+    return "unknown-agent" if isinstance(error, UnknownAgent) else "stale-policy"
+
+
+def execution(state: State) -> ResolvedAgentExecution:
+    """The execution of a state, on record. For `Resolver`."""
     run: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
-    put(run, "resolver", resolver)
-    put(run, "session", session)
-    put(run, "stack", stack)
-    put(run, "parent", parent)
-    put(run, "_plans", stack.decides)
+    put(run, "resolver", state.resolver)
+    put(run, "session", state.session)
+    put(run, "stack", state.stack)
+    put(run, "parent", state.parent)
+    put(run, "surface", state.surface)
+    put(run, "_plans", state.stack.decides)
+    enrol(run, state)
     return run

@@ -5,7 +5,7 @@ In: values from the host. Out: `Session`, `Entry`, `Narrowing`. Nothing here dec
 
 from __future__ import annotations
 
-from itertools import count
+from os import urandom
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ ToolName = str | tuple[str, str]
 
 MAX_HISTORY: Final = 100_000
 """Entries that a session keeps; the oldest go first, so that a `require` may then deny."""
-
-
-_numbers = count(1)
-"""Of sessions that the host gave no id: none of them is another."""
 
 
 class FactsError(ValueError):
@@ -61,14 +57,15 @@ class Session:
     `supplies_defaults`: the host writes defaults into calls. `context`: the policy's `session.*`.
     `history`: calls that ran before, oldest first; None if it cannot be read. `resolve_link`: see
     `predicates.refs.Where.resolve`. `clock`: seconds since the epoch. `client`, `id`, `turn`: whose session it is.
-    `above`: the session of the delegator. `never`: facts that this host will never supply (`"cwd"`, names of the
-    context). `drift`: tools whose live definition differs from the policy's, and how. `ledger`: whether the ledger
-    can be reached. Raises FactsError.
+    `above`: the session of the delegator. `ancestry`: (agent, session) of the delegators, nearest first, once it was a
+    child's: for good. `origin`: the id that it spends under: its own, or that of the session it was once forked from.
+    `never`: facts that this host will never supply (`"cwd"`, names of the context). `drift`: tools
+    whose live definition differs from the policy's, and how. `ledger`: whether the ledger can be reached. Raises FactsError.
     """
 
     __slots__ = (
-        "above", "client", "clock", "context", "cwd", "drift", "env", "history", "id", "interactive", "labels",
-        "ledger", "never", "platform", "resolve_link", "server_cwd", "skills", "supplies_defaults", "turn",
+        "above", "ancestry", "client", "clock", "context", "cwd", "drift", "env", "history", "id", "interactive", "labels",
+        "ledger", "never", "origin", "platform", "resolve_link", "server_cwd", "skills", "supplies_defaults", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -113,9 +110,11 @@ class Session:
         self.clock = clock or _now
         self.client = client
         self.skills: frozenset[str] = frozenset()  # loaded so far; only grows
-        self.id = id or f"session {next(_numbers)}"
+        self.id = id or f"session {urandom(8).hex()}"  # no other's, in any process that shares a store
+        self.origin = self.id
         self.turn = turn
         self.above = above
+        self.ancestry: tuple[tuple[str, str], ...] = ()  # (agent, session) above, of a child's session; the resolver's
         self.never = _names(never, "never")
         self.drift: dict[ToolName, Drift] = dict(drift or {})
         self.ledger = ledger

@@ -1,11 +1,13 @@
 """The host's narrowing of one run as a body that only withholds.
 
-In: a `Narrowing`. Out: the `BodyRef` that stands beside the others.
+In: a `Narrowing`. Out: the `BodyRef` that stands beside the others; its portable form, which names tools and survives
+a reload.
 """
 
 from __future__ import annotations
 
-from zcpolicy.program import pack
+from zcpolicy.facts import Narrowing
+from zcpolicy.program import names_in, pack
 from zcpolicy.refusals import ResolveError
 from zcpolicy.stack import BodyRef
 from zcpolicy.texts import escaped
@@ -13,9 +15,9 @@ from zcpolicy.texts import escaped
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Final
+    from typing import Any, Final
 
-    from zcpolicy.facts import Narrowing, ToolName
+    from zcpolicy.facts import ToolName
     from zcpolicy.program import Program
     from zcpolicy.shapes import Body, Rule
 
@@ -52,6 +54,40 @@ def body_of(narrowing: Narrowing, program: Program, ids: Mapping[ToolName, int])
     if narrowing.exclude_memory:
         body["memory"] = {"read": [], "write": []}
     return BodyRef(program, body)
+
+
+def portable(narrowing: Narrowing, program: Program) -> dict[str, Any]:
+    """JSON that means the same under any program: the tools of its limits by name."""
+    limits: list[dict[str, Any]] = [dict(limit) for limit in narrowing.limits]
+    for limit in limits:
+        if "tools" in limit:
+            limit["tools"] = _listed(names_in(program, limit["tools"]))
+    return {
+        "only": None if narrowing.only is None else _listed(narrowing.only),
+        "deny": _listed(narrowing.deny),
+        "ask": _listed(narrowing.ask),
+        "autonomy": narrowing.autonomy,
+        "limits": limits,
+        "exclude_memory": narrowing.exclude_memory,
+    }
+
+
+def restored(saved: dict[str, Any], ids: Mapping[ToolName, int]) -> Narrowing:
+    """A narrowing from its portable form. Raises FactsError, ResolveError for what is none."""
+    try:
+        limits: list[Any] = [dict(limit) for limit in saved["limits"]]
+        for limit in limits:
+            if "tools" in limit:
+                names = [name if isinstance(name, str) else (name[0], name[1]) for name in limit["tools"]]
+                limit["tools"] = pack({ids[name] for name in names if name in ids})
+        wanted: dict[str, Any] = {name: saved[name] for name in ("only", "deny", "ask", "autonomy", "exclude_memory")}
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise ResolveError("a saved narrowing is not what was saved") from None
+    return Narrowing(limits=limits, **wanted)
+
+
+def _listed(names: Iterable[ToolName]) -> list[Any]:
+    return sorted((name if isinstance(name, str) else list(name) for name in names), key=str)
 
 
 def _refuse_misspelt(names: frozenset[ToolName], ids: Mapping[ToolName, int]) -> None:

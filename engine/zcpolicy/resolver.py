@@ -5,14 +5,17 @@ In: a `Program`, a `Session`, a `Narrowing`. Out: sealed `ResolvedAgentExecution
 
 from __future__ import annotations
 
+from _thread import RLock
+
+from zcpolicy.authority import State, executions_of, genuine
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.delegation import is_independent, refusal, stack_below
-from zcpolicy.execution import ResolvedAgentExecution, execution
+from zcpolicy.execution import ResolvedAgentExecution, execution, unresolved
 from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, skeleton
-from zcpolicy.narrowing import body_of
+from zcpolicy.narrowing import body_of, portable, restored
 from zcpolicy.plan import Plan
 from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
@@ -25,11 +28,11 @@ __all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final, Self, TypeGuard
 
     from zcpolicy.facts import ToolName
-    from zcpolicy.ledgers.memory import MemoryLedger
+    from zcpolicy.ledgers.contract import Ledger
     from zcpolicy.operands import Call
     from zcpolicy.stack import BodyRef
 
@@ -37,8 +40,21 @@ MAX_UNKNOWN_NAMES: Final = 4_096
 """Names of tools that do not exist which are remembered, so that asking again is cheap."""
 
 
+class _Generations:
+    """The resolvers of one policy, of which only the newest decides.
+
+    `exclusive`: held from the last look at a call until it is on record, and while a generation is published.
+    """
+
+    __slots__ = ("exclusive", "newest")
+
+    def __init__(self, first: Resolver) -> None:
+        self.newest = first
+        self.exclusive = RLock()
+
+
 class Resolver(Sealed):
-    """Decides by one program. Made by `Resolver(program, …)`.
+    """Decides by one program. Made by `Resolver(program, …)`; its successors by `publish`.
 
     `protected`: absolute paths of files that no tool above class `read` may touch. `generation`: the host's count of
     reloads. `ledger`: what was spent; by default in this process's memory.
@@ -47,6 +63,7 @@ class Resolver(Sealed):
     __slots__ = (
         "_by_agent",
         "_clients",
+        "_generations",
         "_protected",
         "_skeletons",
         "_tool_ids",
@@ -65,18 +82,19 @@ class Resolver(Sealed):
             *,
             protected: Iterable[str] = (),
             generation: int = 1,
-            ledger: MemoryLedger | None = None,
+            ledger: Ledger | None = None,
         ) -> None:
             made: Any = None
             self.program: Final[Program] = program
             self.generation: Final[int] = generation
-            self.ledger: Final[MemoryLedger] = made
+            self.ledger: Final[Ledger] = made
             self._protected: Final[Callable[[Any, Any], bool | None] | None] = made
             self._tool_ids: Final[dict[ToolName, int]] = made
             self._by_agent: Final[dict[str, Stack]] = made
             self._unknown: Final[dict[Any, str]] = made
             self._skeletons: Final[dict[str, set[str]]] = made
             self._clients: Final[dict[str, list[Entry]]] = made
+            self._generations: Final[_Generations] = made
 
     def __new__(
         cls,
@@ -84,23 +102,57 @@ class Resolver(Sealed):
         *,
         protected: Iterable[str] = (),
         generation: int = 1,
-        ledger: MemoryLedger | None = None,
+        ledger: Ledger | None = None,
     ) -> Self:
         from zcpolicy.ledgers.memory import MemoryLedger
 
+        kept = ledger if ledger is not None else MemoryLedger()
+        made = object.__new__(cls)
+        made._fill(program, generation, kept, (*protected, *kept.files))
+        put(made, "_clients", {})
+        put(made, "_generations", _Generations(made))
+        return made
+
+    def _fill(self, program: Program, generation: int, ledger: Ledger, files: tuple[str, ...]) -> None:
         if type(program) is not Program:
             raise TypeError("a resolver is made from a Program")
-        made = object.__new__(cls)
-        files = tuple(protected)
-        put(made, "program", program)
-        put(made, "generation", generation)
-        put(made, "ledger", ledger if ledger is not None else MemoryLedger())
-        put(made, "_protected", _protection(files) if files else None)
-        put(made, "_tool_ids", {name: index for index, name in enumerate(program.tools)})
-        put(made, "_by_agent", {})
-        put(made, "_unknown", {})
-        put(made, "_skeletons", {})
-        put(made, "_clients", {})
+        put(self, "program", program)
+        put(self, "generation", generation)
+        put(self, "ledger", ledger)
+        put(self, "_protected", _protection(files) if files else None)
+        put(self, "_tool_ids", {name: index for index, name in enumerate(program.tools)})
+        put(self, "_by_agent", {})
+        put(self, "_unknown", {})
+        put(self, "_skeletons", {})
+
+    # --- generations ---------------------------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> Resolver:
+        """The resolver of the newest generation: itself until `publish`."""
+        return self._generations.newest
+
+    @property
+    def exclusive(self) -> RLock:
+        """Held from the last look at a call until it is on record; by all generations."""
+        return self._generations.exclusive
+
+    def publish(self, program: Program) -> Resolver:
+        """Makes the next generation, which from now on decides every call, also of executions that stand already.
+
+        It shares the ledger, what ran before, and the protected files.
+        """
+        line = self._generations
+        with line.exclusive:
+            old = line.newest
+            made: Resolver = object.__new__(Resolver)
+            made._fill(program, old.generation + 1, old.ledger, ())
+            put(made, "_protected", old._protected)
+            put(made, "_clients", old._clients)
+            put(made, "_generations", line)
+            line.newest = made
+            for run in executions_of(old):  # what they remember of the old policy must not decide again
+                run.stack.decides.clear()
         return made
 
     def resolve(
@@ -108,47 +160,101 @@ class Resolver(Sealed):
         agent: str,
         *,
         session: Session | None = None,
+        surface: str = "run",
         narrowing: Narrowing | None = None,
         parent: ResolvedAgentExecution | None = None,
         skills: Iterable[str] = (),
         independent: bool | None = None,
+        later: bool = False,
+        resumed: bool = False,
     ) -> ResolvedAgentExecution:
-        """An agent at work. `parent`: the execution that delegates to it; `skills`: those loaded from the start.
+        """An agent at work, by the newest generation.
 
-        `independent=False` makes a child bounded although it may be independent. Raises UnknownAgent, ResolveError
-        (not delegable, a skill that is not the agent's, a fact that is needed and never supplied), CompiledError.
+        `surface`: the path that builds the turn; it stamps records and decides nothing. `parent`: the execution that
+        delegates to it. `skills`: those loaded from the start. `independent=False` makes a child bounded although it
+        may be independent. `later`: a call of `parent` started this run for later; it may be of the same agent.
+        `resumed`: the delegation was charged before.
+
+        Raises UnknownAgent, ResolveError (not delegable, no delegation left, a child's session without its delegator,
+        a skill that is not the agent's, a fact that is needed and never supplied), CompiledError, SealError.
         """
+        if self.newest is not self:
+            return self.newest.resolve(
+                agent, session=session, surface=surface, narrowing=narrowing, parent=parent, skills=skills,
+                independent=independent, later=later, resumed=resumed,
+            )  # fmt: skip
+        if parent is not None:
+            genuine(parent)
+            parent = parent.renewed()
         wanted = tuple(dict.fromkeys(skills))
         known_skills(self.program, wanted)
         facts = _facts_of(session, parent)
         active = tuple(dict.fromkeys((*sorted(facts.skills), *wanted)))
         known_skills(self.program, active)
+        free = False
         if parent is None:
             stack = self._stack(agent, facts, narrowing, active)
         else:
-            stack = self._below(agent, parent, narrowing, active, independent)
+            free = self._is_free(agent, parent, independent, later)
+            stack = stack_below(parent.stack, agent, active, self._added(narrowing), free)
         for skill in wanted:
             may_load(stack, skill)
-        facts.skills |= frozenset(wanted)
         if facts.never:
             from zcpolicy.needs import refuse_unmet
 
             refuse_unmet(stack, facts)
-        return execution(self, stack, facts, parent)
+        if parent is not None and not (later or resumed):
+            self._charge_delegation(parent, agent)
+        if parent is not None and facts is not parent.session:
+            facts.ancestry = _line(parent)
+        facts.skills |= frozenset(wanted)
+        saved = None if narrowing is None else portable(narrowing, self.program)
+        return execution(State(self, stack, facts, parent, surface, saved, free, later))
+
+    def resume(self, ticket: Mapping[str, Any], sessions: Callable[[str], Session | None]) -> ResolvedAgentExecution:
+        """The execution of a ticket, and those above it, under the newest generation; nothing is charged again.
+
+        `sessions`: by id. Raises as `resolve`, and ResolveError for what is no ticket.
+        """
+        from zcpolicy.tickets import resumed
+
+        newest = self.newest
+        return resumed(newest, ticket, sessions, newest._tool_ids)
+
+    def again(self, state: State, agent: str) -> ResolvedAgentExecution:
+        """What an execution of an earlier generation is under this one. For the engine. Raises ResolveError."""
+        parent = None if state.parent is None else state.parent.renewed()
+        run = self.resolve(
+            agent,
+            session=state.session,
+            surface=state.surface,
+            narrowing=None if state.narrowing is None else restored(state.narrowing, self._tool_ids),
+            parent=parent,
+            independent=state.independent if parent is not None else None,
+            later=state.later,
+            resumed=True,
+        )
+        genuine(run).registry = state.registry
+        return run
 
     def decide(self, agent: str, tool: ToolName, arguments: object, *, session: Session | None = None) -> Decision:
         """One decision without holding an execution; an unknown agent, or a skill of another policy, is a deny."""
+        if self.newest is not self:
+            return self.newest.decide(agent, tool, arguments, session=session)
         facts = session if session is not None else Session()
         skills = tuple(sorted(facts.skills))
         try:
             known_skills(self.program, skills)
             stack = self._stack(agent, facts, None, skills)
         except ResolveError as error:
-            verdict = Verdict("deny", "unknown-agent" if isinstance(error, UnknownAgent) else "stale-policy")
+            verdict = Verdict("deny", unresolved(error))
             verdict.tool = tool
             nobody = Stack(self.program, (Level(str(agent)[:60], (), (), 0, ()),), ())
-            return Decision(verdict, {}, execution(self, nobody, facts, None), facts.labels)
-        return execution(self, stack, facts, None).decide(tool, arguments)
+            return Decision(verdict, {}, self._alone(nobody, facts), facts.labels)
+        return self._alone(stack, facts).decide(tool, arguments)
+
+    def _alone(self, stack: Stack, session: Session) -> ResolvedAgentExecution:
+        return execution(State(self, stack, session, None, "decide", None, False, False))
 
     # --- for the engine ------------------------------------------------------------------------------------------
 
@@ -225,39 +331,53 @@ class Resolver(Sealed):
     def _added(self, narrowing: Narrowing | None) -> tuple[BodyRef, ...]:
         return () if narrowing is None else (body_of(narrowing, self.program, self._tool_ids),)
 
-    def _below(
-        self,
-        agent: str,
-        parent: ResolvedAgentExecution,
-        narrowing: Narrowing | None,
-        skills: tuple[str, ...],
-        independent: bool | None,
-    ) -> Stack:
-        above = parent.stack
+    def _charge_delegation(self, parent: ResolvedAgentExecution, agent: str) -> None:
+        """Here, so that no path can forget it. Raises ResolveError where none is left."""
+        from os import urandom
+
+        over = parent.budgets.delegation(f"delegation {urandom(16).hex()}")
+        if over is not None:
+            raise ResolveError(f"no delegation to `{agent}` is left ({over.reason})")
+
+    def _is_free(self, agent: str, parent: ResolvedAgentExecution, independent: bool | None, later: bool) -> bool:
+        """Whether a child is independent. Raises ResolveError where it may not be at all."""
         if parent.resolver is not self:
             raise ResolveError("the execution above is of another resolver")
         self._must_know(agent)
-        why = refusal(above, agent)
+        why = refusal(parent.stack, agent, later=later)
         if why is not None:
             raise ResolveError(why)
-        free = is_independent(above, agent)
+        free = not later and is_independent(parent.stack, agent)
         if independent and not free:
             raise ResolveError(f"agent `{agent}` may not be delegated to independently")
-        return stack_below(above, agent, skills, self._added(narrowing), free and independent is not False)
+        return free and independent is not False
 
 
 def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) -> Session:
-    """The session of an execution. The delegator's labels and its lack of interactivity reach a child."""
+    """The session of an execution. The delegator's labels and its lack of interactivity reach a child.
+
+    A session that was a child's stays one: it is never resolved without those above it (SPEC 10). Raises ResolveError.
+    """
     if parent is None:
+        if session is not None and session.ancestry:
+            raise ResolveError(
+                f"this session is of a child of agent `{session.ancestry[0][0]}`: resolve it below that one"
+            )
         return session if session is not None else Session()
     above = parent.session
     if session is None or session is above:
         return above
+    if session.ancestry not in ((), _line(parent)):
+        raise ResolveError("this session is of a child of other executions")
     session.mark(above.labels)
     session.interactive = session.interactive and above.interactive
     if session.above is None and not _stands_above(session, above):
         session.above = above
     return session
+
+
+def _line(run: ResolvedAgentExecution) -> tuple[tuple[str, str], ...]:
+    return tuple((one.agent, one.session.id) for one in (run, *run.above()))
 
 
 def _stands_above(session: Session, below: Session) -> bool:

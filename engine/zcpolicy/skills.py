@@ -29,6 +29,18 @@ def may_load(stack: Stack, skill: str) -> None:
             raise ResolveError(f"{body.kind} `{body.name}` may not load skill `{skill}`")
 
 
+def loadable(stack: Stack) -> tuple[str, ...]:
+    """The skills that every body lets be loaded."""
+    found: list[str] = []
+    for skill in sorted(head_of(stack.program)["skills"]):
+        try:
+            may_load(stack, skill)
+        except ResolveError:
+            continue
+        found.append(skill)
+    return tuple(found)
+
+
 def with_skill(stack: Stack, skill: str) -> Stack:
     """The stack with one more active skill in its own level."""
     own = stack.own

@@ -1,0 +1,108 @@
+"""The private record of what `Resolver.resolve` made: whatever is not in it, or was altered since, carries no authority.
+
+In: executions as they are made. Out: `genuine(run)`, the `State` behind one. Everything that acts (permits, gates, loops,
+registries, approvals, budgets, delegation) reads its state here and not from the object it was handed.
+"""
+
+from __future__ import annotations
+
+from _weakref import ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from zcpolicy.approvals.ask import ApprovalManager
+    from zcpolicy.budgets import Budgets
+    from zcpolicy.execution import ResolvedAgentExecution
+    from zcpolicy.facts import Session
+    from zcpolicy.memory import MemoryAccess
+    from zcpolicy.registry.scoped import ScopedToolRegistry
+    from zcpolicy.resolver import Resolver
+    from zcpolicy.stack import Stack
+
+
+class SealError(TypeError):
+    """An execution that no resolver made, or that was altered after it was made."""
+
+
+class State:
+    """What one execution is. `narrowing`: in its portable form, None where nothing is taken away. `independent`: it is
+    its delegator's independent child. `later`: a call of its parent started it for later. `successor`: what it became
+    under a newer generation. The surfaces are made when they are first wanted.
+    """
+
+    __slots__ = (
+        "approvals", "budgets", "independent", "later", "memory", "narrowing", "parent", "registry", "resolver",
+        "session", "stack", "successor", "surface",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        stack: Stack,
+        session: Session,
+        parent: ResolvedAgentExecution | None,
+        surface: str,
+        narrowing: dict[str, Any] | None,
+        independent: bool,
+        later: bool,
+    ) -> None:
+        self.resolver = resolver
+        self.stack = stack
+        self.session = session
+        self.parent = parent
+        self.surface = surface
+        self.narrowing = narrowing
+        self.independent = independent
+        self.later = later
+        self.successor: ResolvedAgentExecution | None = None
+        self.registry: ScopedToolRegistry | None = None
+        self.memory: MemoryAccess | None = None
+        self.approvals: ApprovalManager | None = None
+        self.budgets: Budgets | None = None
+
+
+_made: dict[int, tuple[ref[ResolvedAgentExecution], State]] = {}
+
+
+def enrol(run: ResolvedAgentExecution, state: State) -> None:
+    """Puts an execution on record. For its maker alone."""
+    key = id(run)
+    _made[key] = (ref(run, lambda _gone: _made.pop(key, None)), state)
+
+
+def genuine(run: ResolvedAgentExecution) -> State:
+    """The state of an execution, if it and all above it are as they were made. Raises SealError."""
+    found = _state(run)
+    one = found.parent
+    while one is not None:
+        one = _state(one).parent
+    return found
+
+
+def _state(run: ResolvedAgentExecution) -> State:
+    entry = _made.get(id(run))
+    if entry is None or entry[0]() is not run:
+        raise SealError(f"{type(run).__name__[:60]} is no execution that `Resolver.resolve` made")
+    state = entry[1]
+    try:
+        as_made = (
+            run.resolver is state.resolver
+            and run.stack is state.stack
+            and run.session is state.session
+            and run.parent is state.parent
+            and run.surface == state.surface
+            and run._plans is state.stack.decides  # noqa: SLF001 - what decides is part of what was made
+        )
+    except AttributeError:
+        as_made = False
+    if not as_made:
+        raise SealError("the execution was altered after `Resolver.resolve` made it")
+    return state
+
+
+def executions_of(resolver: Resolver) -> list[ResolvedAgentExecution]:
+    """Those that a resolver made and that somebody still holds."""
+    found = [(made(), state) for made, state in list(_made.values()) if state.resolver is resolver]
+    return [run for run, _ in found if run is not None]

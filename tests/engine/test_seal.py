@@ -1,0 +1,115 @@
+"""Executions: who makes them, and what becomes of one that nobody made, or that was altered since."""
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from policy_lang import loads
+from zcpolicy import Narrowing, PermitError, ResolvedAgentExecution, Resolver, Session
+from zcpolicy.authority import SealError, executions_of, genuine
+from zcpolicy.sealed import put
+
+POLICY = """zcpolicy 1
+tool look() risk read
+tool act() risk high
+agent weak { autonomy supervised; allow look }
+agent strong { autonomy full; allow look, act; delegate to weak }
+"""
+
+
+@pytest.fixture
+def resolver() -> Resolver:
+    return Resolver(loads(POLICY))
+
+
+def forged(run: ResolvedAgentExecution) -> ResolvedAgentExecution:
+    """An object of the right type that no resolver made, filled as one that it made."""
+    made: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
+    for slot in ("resolver", "session", "stack", "parent", "surface", "_plans"):
+        put(made, slot, getattr(run, slot))
+    return made
+
+
+def test_what_a_resolver_made_is_genuine(resolver: Resolver) -> None:
+    run = resolver.resolve("weak")
+    assert genuine(run).stack is run.stack
+
+
+def test_a_forged_execution_carries_no_authority(resolver: Resolver) -> None:
+    fake = forged(resolver.resolve("strong"))
+    decision = fake.decide("act", {})
+    for use in (genuine, lambda run: run.permit(decision), lambda run: run.budgets, lambda run: run.runtime):
+        with pytest.raises(SealError, match="is no execution"):
+            use(fake)
+    with pytest.raises(SealError):
+        resolver.resolve("weak", parent=fake)
+
+
+@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface", "_plans"])
+def test_an_altered_execution_carries_no_authority(resolver: Resolver, slot: str) -> None:
+    weak, strong = (
+        resolver.resolve("weak"),
+        resolver.resolve("strong", session=Session(interactive=True), surface="other"),
+    )
+    decision = weak.decide("look", {})
+    other: Any = {"parent": strong, "resolver": Resolver(resolver.program), "surface": "rpc"}
+    put(weak, slot, other[slot] if slot in other else getattr(strong, slot))
+    with pytest.raises(SealError, match="was altered"):
+        weak.permit(decision)
+
+
+def test_an_altered_execution_above_takes_the_authority_of_its_child(resolver: Resolver) -> None:
+    strong = resolver.resolve("strong")
+    child = resolver.resolve("weak", parent=strong)
+    put(strong, "stack", resolver.resolve("weak").stack)
+    with pytest.raises(SealError, match="was altered"):
+        genuine(child)
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        copy.copy,
+        copy.deepcopy,
+        pickle.dumps,
+        lambda run: type("Mine", (ResolvedAgentExecution,), {}),
+        lambda run: ResolvedAgentExecution(run),
+        lambda run: setattr(run, "surface", "rpc"),
+    ],
+    ids=["copy", "deepcopy", "pickle", "subclass", "construct", "set"],
+)
+def test_nobody_else_makes_or_changes_one(resolver: Resolver, attempt: Callable[[Any], object]) -> None:
+    with pytest.raises((TypeError, AttributeError), match="sealed"):
+        attempt(resolver.resolve("weak"))
+
+
+@pytest.mark.parametrize("thing", [None, "coder", [("look", {})], object()], ids=repr)
+def test_what_is_no_execution_at_all(thing: Any) -> None:
+    with pytest.raises(SealError, match="is no execution"):
+        genuine(thing)
+
+
+def test_the_record_lets_go_of_what_nobody_holds(resolver: Resolver) -> None:
+    held = resolver.resolve("weak")
+    resolver.resolve("strong", narrowing=Narrowing(only=[]))
+    gc.collect()
+    assert executions_of(resolver) == [held]
+
+
+def test_a_decision_of_one_execution_is_no_right_in_another(resolver: Resolver) -> None:
+    decision = resolver.resolve("strong").decide("act", {})
+    with pytest.raises(PermitError, match="of another execution"):
+        resolver.resolve("strong").permit(decision)
+
+
+def test_who_acts_and_for_whom(resolver: Resolver) -> None:
+    above = resolver.resolve("strong", session=Session(client="c", id="s1", turn="t1"), surface="channel")
+    below = resolver.resolve("weak", parent=above, session=Session(client="c", id="s2", turn="t2"), surface="delegate")
+    assert below.identity.to_json() == {
+        "agent": "weak", "client": "c", "session": "s2", "turn": "t2", "surface": "delegate", "depth": 1,
+        "line": [["strong", "s1"]],
+    }  # fmt: skip
