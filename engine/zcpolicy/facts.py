@@ -59,8 +59,8 @@ class Session:
     `predicates.refs.Where.resolve`. `clock`: seconds since the epoch. `client`, `id`, `turn`: whose session it is.
     `above`: the session of the delegator. `ancestry`: (agent, session) of the delegators, nearest first, once it was a
     child's: for good. `origin`: the id that it spends under: its own, or that of the session it was once forked from.
-    `never`: facts that this host will never supply (`"cwd"`, names of the context). `drift`: tools
-    whose live definition differs from the policy's, and how. `ledger`: whether the ledger can be reached. Raises FactsError.
+    `never`: facts that this host will never supply (`"cwd"`, names of the context). `drift`: tools whose live
+    definition differs from the policy's, and how. `ledger`: whether the ledger can be reached. Raises FactsError.
     """
 
     __slots__ = (
