@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from decimal import Decimal
-    from typing import Literal, Protocol
+    from typing import Literal
+    from typing import Protocol as Protocol
 
     from zcpolicy.facts import ToolName
     from zcpolicy.shapes import Window
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     State = Literal["reserved", "dispatched", "settled", "released"]
     Number = int | Decimal
 else:
-    Protocol = object
+
+    class Protocol:
+        """The parent of what is only a shape."""
+
 
 LEASE_SECONDS = 60.0
 """Seconds for which a reservation stands without a word from its holder."""
@@ -148,9 +152,11 @@ class Ledger(Protocol):
     Every method but `charged` may raise LedgerUnavailable; then nothing was changed, or the change stands whole.
     `clock`: what the session's clock says, seconds since the epoch; a ledger may have a better one.
     `blocking`: whether its methods wait for a disk or a network, so that an async host calls them in a thread.
+    `files`: absolute paths of the files that hold it, which a resolver protects from tools.
     """
 
     blocking: bool
+    files: tuple[str, ...]
 
     @property
     def charged(self) -> object:
@@ -177,16 +183,21 @@ class Ledger(Protocol):
         """
 
     def dispatch(self, key: str, clock: float) -> bool:
-        """From now on it counts, whatever comes. False: its lease is over or it was released: the call must not run."""
+        """From now on it counts, whatever comes. False: its lease is over, or it was released, dispatched or settled
+        before: the call must not run. So one reservation starts one call, whoever else holds its key.
+        """
 
     def settle(self, key: str, actual: Sequence[Charge], clock: float) -> None:
-        """What was really spent replaces what was reserved, unit by unit; units not named stand as reserved. Once."""
+        """What was really spent replaces what was reserved, unit by unit; units not named stand as reserved. Once.
+
+        It counts from when it was reserved, also if it was never dispatched or its lease was over.
+        """
 
     def release(self, key: str) -> None:
         """Gives back what was never dispatched; nothing else."""
 
     def renew(self, key: str, clock: float, *, lease: float = LEASE_SECONDS) -> None:
-        """The holder lives: its lease runs from now."""
+        """The holder lives: its lease runs from now. One that was over before it was dispatched stays over."""
 
     def entries(
         self, *, client: str | None = None, session: str | None = None, agent: str | None = None
@@ -204,6 +215,13 @@ class Ledger(Protocol):
 
     def revoke(self, binding: str | None = None) -> None:
         """Takes back the yeses of a binding, or all."""
+
+    def prune(self, before: float) -> None:
+        """Forgets what was charged, and the yeses that were said, earlier than this; nothing whose lease still runs.
+
+        Charges count no more in any window that began earlier: windows of the clock lose nothing if `before` is
+        earlier than the longest of them, sessions and turns only if they are over. Keys that are forgotten are new.
+        """
 
     def close(self) -> None:
         """Lets go of files and connections. Further calls raise LedgerUnavailable."""

@@ -1,7 +1,8 @@
-"""A ledger in this process's memory: what was charged, and when.
+"""A ledger in this process's memory: gone with the process, seen by no other.
 
-In: `Charge`s. Out: those that a limit asks about. Limits are computed from charges, never stored: an edited limit
-applies to what is spent.
+In: charges, yeses, what a limit asks. Out: what is spent, reservations. What nobody holds any more is forgotten when it
+is older than every window of the clock that a limit asked about, and than `KEPT_SECONDS`, which is all that a limit per
+session or turn then remembers; so it grows with what is done in that time, not with the life of the process.
 """
 
 from __future__ import annotations
@@ -10,18 +11,272 @@ from _thread import RLock, allocate_lock
 from collections import deque
 
 from zcpolicy.exact import added
+from zcpolicy.ledgers import reservations as step
+from zcpolicy.ledgers.book import Book
+from zcpolicy.ledgers.contract import LEASE_SECONDS, Entry, Exhausted, LedgerUnavailable, Reserved
+from zcpolicy.ledgers.reservations import Reservation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from decimal import Decimal
-    from typing import Final
+    from typing import Any, Final
 
     from zcpolicy.facts import ToolName
+    from zcpolicy.ledgers import contract
+    from zcpolicy.ledgers.contract import Pot, Spender, Yes
+
+MAX_YESES: Final = 10_000
+"""Yeses that a ledger in memory keeps; of more, the oldest go, and what they were for asks again."""
+KEPT_SECONDS: Final = 32 * 86_400.0
+"""Seconds for which a ledger in memory keeps at least what was charged."""
+SWEEP_EVERY: Final = 10_000
+"""Reservations after which a ledger in memory looks for what it may forget."""
 
 
-MAX_POTS: Final = 10_000
-"""Pots whose sums are remembered; a forgotten one is counted from all charges again."""
+class MemoryLedger:
+    """Raises LedgerUnavailable only for a clock that tells no time, and once closed. `charged`: reservations by key."""
+
+    files: tuple[str, ...] = ()
+    blocking = False
+    __slots__ = (
+        "_book",
+        "_by_tag",
+        "_change",
+        "_latest",
+        "_lock",
+        "_longest",
+        "_next_sweep",
+        "_older",
+        "_open",
+        "_pots",
+        "_yeses",
+        "charged",
+        "exclusive",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.charged: dict[str, Any] = {}
+        self._by_tag: dict[str, dict[int, Reservation]] = {}  # by `seq`, the latest change last
+        self._yeses: dict[int, tuple[Yes, str | None, float]] = {}  # the yes, the use that took it, when it was said
+        self._book = Book()
+        self._change = 0
+        self._latest = 0.0
+        self._longest = KEPT_SECONDS
+        self._next_sweep = SWEEP_EVERY
+        self._open = True
+        self._lock = allocate_lock()
+        self._pots: dict[object, Spent] = {}
+        self._older: dict[str, list[Charge]] = {}
+        self.exclusive = RLock()
+
+    def now(self, clock: float) -> float:
+        """The clock, and never before a time that was already acted on."""
+        if not self._open:
+            raise LedgerUnavailable("the ledger is closed")
+        self._latest = step.moment(clock, self._latest)
+        return self._latest
+
+    # --- charges -----------------------------------------------------------------------------------------------------
+
+    def look(self, pots: Sequence[Pot], clock: float) -> tuple[contract.Spent, ...]:
+        """What is spent in each pot."""
+        with self._lock:
+            return self._spent(pots, self.now(clock))
+
+    def reserve(
+        self,
+        key: str,
+        spender: Spender,
+        charges: Sequence[contract.Charge],
+        pots: Sequence[Pot],
+        clock: float,
+        *,
+        lease: float = LEASE_SECONDS,
+    ) -> Reserved | Exhausted:
+        """All charges at once if every pot has room, else none."""
+        kept = step.sound(charges)
+        with self._lock:
+            now = self.now(clock)
+            known = self._kept(key)
+            if known is not None and step.stands(known, now):
+                return Reserved(key, known.state, known.at, fresh=False)
+            spent = self._spent(pots, now)
+            if not all(one.room for one in spent):
+                return Exhausted(spent)
+            self._sweep(now)
+            made = step.next_change(self._change, now)
+            self._put(Reservation(made, made, key, now, now + lease, "reserved", spender, kept), made)
+            return Reserved(key, "reserved", now, fresh=True)
+
+    def dispatch(self, key: str, clock: float) -> bool:
+        """Whether the call may run; then it counts from now on."""
+        with self._lock:
+            return self._change_to(key, step.dispatched, self.now(clock))
+
+    def settle(self, key: str, actual: Sequence[contract.Charge], clock: float) -> None:
+        """Puts what was really spent in the place of what was reserved."""
+        kept = step.sound(actual)
+        with self._lock:
+            self.now(clock)
+            self._change_to(key, step.settled, kept)
+
+    def release(self, key: str) -> None:
+        """Gives back what was never dispatched."""
+        with self._lock:
+            self.now(self._latest)
+            self._change_to(key, step.released)
+
+    def renew(self, key: str, clock: float, *, lease: float = LEASE_SECONDS) -> None:
+        """The lease runs from now."""
+        with self._lock:
+            self._change_to(key, step.renewed, self.now(clock), lease)
+
+    def entries(
+        self, *, client: str | None = None, session: str | None = None, agent: str | None = None
+    ) -> Iterator[Entry]:
+        """What is on record, oldest first."""
+        with self._lock:
+            self.now(self._latest)
+            found = sorted(self._by_tag.get(step.ALL, {}).values())
+        for one in found:
+            if step.concerns(one.spender, client, session, agent):
+                for charge in one.charges:
+                    yield Entry(one.key, one.at, one.state, one.spender, charge)
+
+    # --- yeses -------------------------------------------------------------------------------------------------------
+
+    def approve(self, yes: Yes) -> None:
+        """Puts a yes on record."""
+        with self._lock:
+            self.now(self._latest)
+            self._yeses[max(self._yeses, default=0) + 1] = (yes, None, self._latest)
+            while len(self._yeses) > MAX_YESES:
+                del self._yeses[next(iter(self._yeses))]
+
+    def consume(self, binding: str, use: str, clock: float) -> Yes | None:
+        """A yes that holds for this call now."""
+        with self._lock:
+            now = self.now(clock)
+            fits = [
+                (rank, number)
+                for number, (yes, taken, _) in self._yeses.items()
+                if yes.binding == binding and (rank := step.rank(yes, taken, use, now)) is not None
+            ]
+            if not fits:
+                return None
+            number = min(fits)[1]
+            yes, taken, said = self._yeses[number]
+            self._yeses[number] = (yes, use if yes.once else taken, said)
+            return yes
+
+    def revoke(self, binding: str | None = None) -> None:
+        """Takes back the yeses of a binding, or all."""
+        with self._lock:
+            self.now(self._latest)
+            kept = {} if binding is None else {n: one for n, one in self._yeses.items() if one[0].binding != binding}
+            self._yeses = kept
+
+    def prune(self, before: float) -> None:
+        """Forgets what was charged or said earlier, but for what runs."""
+        with self._lock:
+            now = self.now(self._latest)
+            self._yeses = {number: one for number, one in self._yeses.items() if one[2] >= before}
+            self._forget(before, now)
+
+    def close(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            self._open = False
+            self._by_tag.clear()
+            self._yeses.clear()
+            self._book.clear()
+
+    # --- inside, under the lock --------------------------------------------------------------------------------------
+
+    def _kept(self, key: str) -> Reservation | None:
+        return self.charged.get(key)
+
+    def _spent(self, pots: Sequence[Pot], now: float) -> tuple[contract.Spent, ...]:
+        found: list[contract.Spent] = []
+        for pot in pots:
+            tally = self._book.tally(pot)
+            before = len(tally)
+            if tally.mark is None:
+                self._longest = max(self._longest, tally.reach())
+            tally.catch_up(self._changed(tally.tag, tally.since(now)), now, self._change)
+            self._book.trim(len(tally) - before)
+            found.append(tally.spent(pot, now))
+        return tuple(found)
+
+    def _changed(self, tag: str, mark: int) -> list[Reservation]:
+        """What has the tag and changed after a change, in the order of changes."""
+        found: list[Reservation] = []
+        for one in reversed(self._by_tag.get(tag, {}).values()):
+            if one.change <= mark:
+                break
+            found.append(one)
+        found.reverse()
+        return found
+
+    def _change_to(self, key: str, become: Callable[..., Reservation | None], *given: Any) -> bool:
+        known = self._kept(key)
+        new = None if known is None else become(known, *given)
+        if new is not None:
+            self._put(new, step.next_change(self._change, self._latest))
+        return new is not None
+
+    def _put(self, one: Reservation, change: int) -> None:
+        one = one._replace(change=change)
+        self._change = change
+        self.charged[one.key] = one
+        for tag in step.tags_of(one.spender):
+            kept = self._by_tag.setdefault(tag, {})
+            kept.pop(one.seq, None)  # so that it stands last
+            kept[one.seq] = one
+
+    def _sweep(self, now: float) -> None:
+        if len(self.charged) >= self._next_sweep:
+            self._forget(now - self._longest, now)
+            self._next_sweep = 2 * len(self.charged) + SWEEP_EVERY
+
+    def _forget(self, before: float, now: float) -> None:
+        every = self._by_tag.get(step.ALL, {})
+        kept = [one for one in every.values() if one.at >= before or not step.closed(one, now)]
+        if len(kept) == len(every):
+            return
+        last = self._change
+        self._book.clear()
+        self._by_tag.clear()
+        self.charged.clear()
+        for one in kept:
+            self._put(one, one.change)
+        self._change = last
+
+    # --- the older interface, until all have moved to the contract ---------------------------------------------------
+
+    def add(self, charges: Iterable[Charge]) -> None:
+        """All of them at once."""
+        with self._lock:
+            for charge in charges:
+                self._older.setdefault(charge.unit, []).append(charge)
+                self.charged.setdefault("", None)
+
+    def spent(self, pot: object, unit: str, counts: Callable[[Charge], bool], after: float | None) -> Spent:
+        """What is spent in a pot since a time. What was counted before is not counted again; times only go forward."""
+        with self._lock:
+            found = self._pots.get(pot)
+            if found is None:
+                found = self._pots[pot] = Spent()
+            charges = self._older.get(unit, [])
+            for index in range(found.seen, len(charges)):
+                if counts(charges[index]):
+                    found.charges.append(charges[index])
+                    found.total = added(found.total, charges[index].amount)
+            found.seen = len(charges)
+            while after is not None and found.charges and found.charges[0].at <= after:
+                found.total = added(found.total, -found.charges.popleft().amount)
+            return found
 
 
 class Charge:
@@ -78,48 +333,3 @@ class Spent:
         self.charges: deque[Charge] = deque()
         self.total: int | Decimal = 0
         self.seen = 0
-
-
-class MemoryLedger:
-    """Charges by unit, oldest first. `charged`: the same, for a quick look whether there are any.
-
-    `exclusive`: held from the last look at the limits until the call is charged, so that no two calls take one place.
-    """
-
-    __slots__ = ("_latest", "_lock", "_pots", "charged", "exclusive")
-
-    def __init__(self) -> None:
-        self.charged: dict[str, list[Charge]] = {}
-        self._pots: dict[object, Spent] = {}
-        self._latest = float("-inf")
-        self._lock = allocate_lock()
-        self.exclusive = RLock()
-
-    def now(self, clock: float) -> float:
-        """The clock, and never before a time that was already acted on."""
-        self._latest = max(clock, self._latest)
-        return self._latest
-
-    def add(self, charges: Iterable[Charge]) -> None:
-        """All of them at once."""
-        with self._lock:
-            for charge in charges:
-                self.charged.setdefault(charge.unit, []).append(charge)
-
-    def spent(self, pot: object, unit: str, counts: Callable[[Charge], bool], after: float | None) -> Spent:
-        """What is spent in a pot since a time. What was counted before is not counted again; times only go forward."""
-        with self._lock:
-            found = self._pots.get(pot)
-            if found is None:
-                if len(self._pots) >= MAX_POTS:
-                    self._pots.clear()
-                found = self._pots[pot] = Spent()
-            charges = self.charged.get(unit, [])
-            for index in range(found.seen, len(charges)):
-                if counts(charges[index]):
-                    found.charges.append(charges[index])
-                    found.total = added(found.total, charges[index].amount)
-            found.seen = len(charges)
-            while after is not None and found.charges and found.charges[0].at <= after:
-                found.total = added(found.total, -found.charges.popleft().amount)
-            return found
