@@ -16,8 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from decimal import Decimal
-    from typing import Literal
-    from typing import Protocol as Protocol
+    from typing import Literal, Protocol
 
     from zcpolicy.facts import ToolName
     from zcpolicy.shapes import Window
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
     State = Literal["reserved", "dispatched", "settled", "released"]
     Number = int | Decimal
 else:
-
-    class Protocol:
-        """The parent of what is only a shape."""
+    Protocol = object
 
 
 LEASE_SECONDS = 60.0
@@ -161,12 +158,15 @@ class Ledger(Protocol):
     @property
     def charged(self) -> object:
         """Falsy only where it is certain, and free to tell, that nothing was ever charged."""
+        ...
 
     def now(self, clock: float) -> float:
         """The time to act at: never before a time that was already acted on, in any process."""
+        ...
 
     def look(self, pots: Sequence[Pot], clock: float) -> tuple[Spent, ...]:
         """What is spent in each pot."""
+        ...
 
     def reserve(
         self,
@@ -181,11 +181,13 @@ class Ledger(Protocol):
         """All charges at once if every pot has room, else none. A key that stands already is not charged again, whatever
         its state, unless it was released or its lease ended before it was dispatched: then it is made anew.
         """
+        ...
 
     def dispatch(self, key: str, clock: float) -> bool:
         """From now on it counts, whatever comes. False: its lease is over, or it was released, dispatched or settled
         before: the call must not run. So one reservation starts one call, whoever else holds its key.
         """
+        ...
 
     def settle(self, key: str, actual: Sequence[Charge], clock: float) -> None:
         """What was really spent replaces what was reserved, unit by unit; units not named stand as reserved. Once.
@@ -203,6 +205,7 @@ class Ledger(Protocol):
         self, *, client: str | None = None, session: str | None = None, agent: str | None = None
     ) -> Iterable[Entry]:
         """What is on record, oldest first, for audit; whose line names them."""
+        ...
 
     def approve(self, yes: Yes) -> None:
         """Puts a yes on record."""
@@ -212,6 +215,7 @@ class Ledger(Protocol):
 
         The same `use` gets again what it took: a turn that is resumed does not ask twice.
         """
+        ...
 
     def revoke(self, binding: str | None = None) -> None:
         """Takes back the yeses of a binding, or all."""
