@@ -10,9 +10,14 @@ from typing import Any, Literal, Protocol
 
 from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
+from zcpolicy.refusals import ResolveError
 
 Json = Any
 Group = Literal["", "memory", "delivery"]
+
+
+class AssemblyError(ResolveError):
+    """A registry that cannot be: the host's tools contradict each other, or the execution has one. Says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,10 @@ class RegistryView(Protocol):
         ...
 
     def names(self) -> tuple[ToolName, ...]: ...
+
+    def find(self, wire: str) -> ToolName | None:
+        """The tool of a wire name, where it may be shown."""
+        ...
 
 
 Run = Callable[[dict[str, Json], ToolContext], Awaitable[ToolResult | str]]

@@ -1,0 +1,109 @@
+"""The capability tools: resources and prompts of the servers that this registry has connected.
+
+In: a `Record` and the execution. Out: the offers `mcp_resources` and `mcp_prompts`, and the resources that go into the
+prompt. Each listing and each reading is a call that the gate decided; what it would deny is not listed.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.connecting import told
+from zcpolicy.registry.record import Offer, Pinned, Record
+from zcpolicy.registry.sources import Json, McpConnection, McpServer, ToolContext, ToolResult, ToolSpec
+from zcpolicy.registry.view import PROMPTS, RESOURCES, current, is_denied, reachable
+from zcpolicy.texts import escaped
+
+MAX_PINNED_CHARACTERS: Final = 50_000
+"""Characters of a resource that goes into the prompt; a longer one is left out."""
+MAX_PINNED_SECONDS: Final = 60.0
+"""Seconds in which a pinned resource has to be read."""
+
+
+def offer_of(record: Record, run: ResolvedAgentExecution, name: str) -> Offer:
+    """The offer of a capability tool, which reaches the servers of this registry and no others."""
+    what = {RESOURCES: "uri", PROMPTS: "name"}[name]
+    taken = _declared(run, name)
+    properties: dict[str, Json] = {
+        "server": {"type": "string", "enum": sorted(record.connections)},
+        what: {"type": "string", "description": "Left out: all are listed."},
+        "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+    }
+    parameters = {
+        "type": "object",
+        "properties": {one: schema for one, schema in properties.items() if one in taken},
+        "required": ["server"],
+        "additionalProperties": False,
+    }
+
+    async def runner(arguments: dict[str, Json], _context: ToolContext) -> ToolResult:
+        connection = reachable(record).get(str(arguments.get("server")))
+        if connection is None:
+            return ToolResult(f"no server `{escaped(str(arguments.get('server'))[:60])}` is connected", ok=False)
+        try:
+            return await _RUN[name](record, connection, arguments)
+        except Exception as error:  # noqa: BLE001 - whatever a server does, its answer is only a failure
+            return ToolResult(f"the server did not answer: {told(error)}", ok=False)
+
+    spec = ToolSpec(name, name, f"Lists or gets {_NOUN[name]} of the connected servers.", parameters)
+    return Offer(spec, runner)
+
+
+def _declared(run: ResolvedAgentExecution, name: str) -> Iterable[str]:
+    plan = run.plan_of(name)
+    return () if plan is None else plan.tool["schema"].get("fields", {})
+
+
+async def _resources(record: Record, connection: McpConnection, arguments: Mapping[str, Json]) -> ToolResult:
+    if arguments.get("uri") is not None:
+        return ToolResult(await connection.read(str(arguments["uri"])))
+    return _listed(record, RESOURCES, "uri", arguments, await connection.resources())
+
+
+async def _prompts(record: Record, connection: McpConnection, arguments: Mapping[str, Json]) -> ToolResult:
+    if arguments.get("name") is not None:
+        given: Any = arguments.get("arguments") or {}
+        return ToolResult(await connection.prompt(str(arguments["name"]), {key: str(given[key]) for key in given}))
+    return _listed(record, PROMPTS, "name", arguments, await connection.prompts())
+
+
+_RUN: Final = {RESOURCES: _resources, PROMPTS: _prompts}
+_NOUN: Final = {RESOURCES: "resources", PROMPTS: "prompts"}
+
+
+def _listed(record: Record, tool: str, what: str, arguments: Mapping[str, Json], found: Sequence[str]) -> ToolResult:
+    """Those that the policy would not deny to be read."""
+    run = current(record)
+    if run is None:
+        return ToolResult("nothing can be listed any more", ok=False)
+    server = arguments["server"]
+    shown = [one for one in found if not is_denied(run.decide(tool, {"server": server, what: one}))]
+    return ToolResult("\n".join(shown) or f"there are no {_NOUN[tool]}")
+
+
+async def read_pinned(record: Record, run: ResolvedAgentExecution, servers: Mapping[str, McpServer]) -> None:
+    """Reads the pinned resources that the policy allows outright: each is a call of `mcp_resources`, and counts as one.
+
+    It is recorded as a call that did not succeed: what the host pinned meets no `require`.
+    """
+    for server, connection in sorted(record.connections.items()):
+        for uri in servers[server].pinned:
+            decision = run.decide(RESOURCES, {"server": server, "uri": uri})
+            if decision.effect != "allow":
+                continue
+            try:
+                run.permit(decision, ok=False)
+                async with asyncio.timeout(MAX_PINNED_SECONDS):
+                    text = await connection.read(uri)
+            except ResolveError as error:
+                record.failures[f"{server} {uri}"] = str(error)
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever a server does, its resource is only absent
+                record.failures[f"{server} {uri}"] = f"it cannot be read: {told(error)}"
+                continue
+            if len(text) > MAX_PINNED_CHARACTERS:
+                record.failures[f"{server} {uri}"] = f"it is longer than {MAX_PINNED_CHARACTERS} characters"
+                continue
+            record.pinned.append(Pinned(server, uri, text))

@@ -1,0 +1,96 @@
+"""What of a registry may be shown at this moment: policies are reloaded, skills loaded and sessions marked while it stands.
+
+In: a `Record`. Out: the execution as it is now, and which tools and servers it has. Everything is worked out when asked.
+"""
+
+from typing import Final
+
+from zcpolicy.authority import genuine
+from zcpolicy.decision import Decision
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.facts import ToolName
+from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.record import Offer, Record
+from zcpolicy.registry.sources import McpConnection
+
+RESOURCES: Final = "mcp_resources"
+PROMPTS: Final = "mcp_prompts"
+CAPABILITIES: Final = (RESOURCES, PROMPTS)
+"""Host tools of the registry's own, that a policy declares and allows like any other."""
+
+SEARCH: Final = "tool_search"
+"""The host tool that finds deferred ones."""
+
+_SPENT: Final = ("budget", "ledger-unavailable")
+
+
+def current(record: Record) -> ResolvedAgentExecution | None:
+    """The execution under the policy of now; None where there is none left. Raises SealError."""
+    run = record.run()
+    if run is None or record.closed:
+        return None
+    genuine(run)
+    try:
+        now = run.renewed()
+        now.keep_up()
+    except ResolveError:
+        return None
+    return now
+
+
+def visible(record: Record) -> dict[ToolName, Offer]:
+    """The tools that this execution may be shown now. Raises SealError."""
+    run = current(record)
+    if run is None:
+        return {}
+    withheld = _withheld_groups(record, run)
+    return {
+        name: offer
+        for name, offer in record.offers.items()
+        if offer.group not in withheld and _is_there(record, run, name, offer) and may_show(run, name)
+    }
+
+
+def may_show(run: ResolvedAgentExecution, name: ToolName) -> bool:
+    """Whether some call of a tool may lead to anything but a deny."""
+    plan = run.plan_of(name)
+    return plan is not None and plan.callable_at_all(run.session)
+
+
+def servers_of(run: ResolvedAgentExecution) -> frozenset[str]:
+    """The servers that every body lets be connected."""
+    said = [body.data["connect"]["servers"] for body in genuine(run).stack.bodies() if "connect" in body.data]
+    return frozenset(said[0]).intersection(*said[1:]) if said else frozenset()
+
+
+def reachable(record: Record) -> dict[str, McpConnection]:
+    """The connections of this registry that may still be used."""
+    run = current(record)
+    servers = frozenset[str]() if run is None else servers_of(run)
+    return {server: connection for server, connection in record.connections.items() if server in servers}
+
+
+def is_loaded(run: ResolvedAgentExecution, skill: str) -> bool:
+    """Whether a skill's restrictions hold for this execution."""
+    return skill in genuine(run).stack.own.skills
+
+
+def is_denied(decision: Decision) -> bool:
+    """Whether a rule withholds a call; one that is only spent may be spoken of."""
+    return decision.effect == "deny" and decision.reason not in _SPENT
+
+
+def _withheld_groups(record: Record, run: ResolvedAgentExecution) -> set[str]:
+    memory = run.memory
+    groups: set[str] = set()
+    if record.knobs.exclude_memory or not (memory.read or memory.write):
+        groups.add("memory")
+    if record.knobs.exclude_delivery:
+        groups.add("delivery")
+    return groups
+
+
+def _is_there(record: Record, run: ResolvedAgentExecution, name: ToolName, offer: Offer) -> bool:
+    if name in CAPABILITIES:
+        return bool(reachable(record))
+    return not offer.skill or is_loaded(run, offer.skill)
