@@ -1,0 +1,160 @@
+"""The reference host: what it owns, and the one function through which every path builds its turn.
+
+In: a resolver, tools, models, approvers, a recorder. Out: `Host`, whose `turn` goes session → execution → registry → loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from zcpolicy.approvals.question import Approvers
+from zcpolicy.daemon.order import Order, TurnRefused, bounds
+from zcpolicy.daemon.paths.delegate import delegated
+from zcpolicy.daemon.sessions import Place, Sessions
+from zcpolicy.events import Event
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.facts import Session
+from zcpolicy.identity import Identity
+from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
+from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
+from zcpolicy.loop.messages import Message
+from zcpolicy.program import Program
+from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.scoped import ScopedToolRegistry
+from zcpolicy.registry.sources import AssemblyError, ToolSources, ToolSpec
+from zcpolicy.resolver import Resolver
+
+Models = Mapping[str, ResolvedModelAccess] | Callable[[str], ResolvedModelAccess]
+"""The model of each agent, by its name. A callable raises LookupError for an agent that has none."""
+
+
+def _nowhere(_event: Event) -> None:
+    """For hosts that keep no record."""
+
+
+class Host:
+    """What a host owns. `approvers`: by surface, `""` for those that are not named. `place`: fills in the facts of a
+    new session. `system`: the host's own prompt.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        sources: ToolSources,
+        models: Models,
+        *,
+        approvers: Mapping[str, Approvers] | None = None,
+        record: Callable[[Event], None] = _nowhere,
+        place: Place | None = None,
+        system: str = "",
+    ) -> None:
+        self.resolver = resolver
+        self.sources = sources
+        self.models = models
+        self.approvers = dict(approvers or {})
+        self.record = record
+        self.sessions = Sessions(place)
+        self.system = system
+
+    def publish(self, program: Program) -> None:
+        """A new generation: what runs already takes it on before its next call."""
+        self.resolver = self.resolver.publish(program)
+
+    async def turn(self, order: Order) -> TurnResult:
+        """One turn of one agent: the only way to one. Raises TurnRefused, and then nothing ran."""
+        try:
+            return await self._turn(order)
+        except TurnRefused as refused:
+            self.record(_refused(order, str(refused)))
+            raise
+
+    async def _turn(self, order: Order) -> TurnResult:
+        async with order.seat.busy:
+            run = self.execution(order)
+            model = self._model(run.agent)
+            registry = await self.registry(run, order)
+            try:
+                result = await run_tool_call_loop(
+                    run, model, self.io(order), [*order.seat.messages, Message("user", order.text)], system=self.system
+                )
+                order.seat.messages = list(result.messages)
+            finally:
+                await registry.close()
+            return result
+
+    async def tools(self, order: Order) -> tuple[ToolSpec, ...]:
+        """What a turn would be offered, as far as it can be told without connecting anything. Raises TurnRefused."""
+        registry = await self.registry(self.execution(order), order, listing=True)
+        try:
+            return registry.specs()
+        finally:
+            await registry.close()
+
+    # --- the steps of a turn -------------------------------------------------------------------------------------
+
+    def execution(self, order: Order) -> ResolvedAgentExecution:
+        """The agent at work, under the newest generation. Raises TurnRefused."""
+        try:
+            return self.resolver.resolve(
+                order.agent,
+                session=order.seat.session,
+                surface=order.surface,
+                narrowing=bounds(order),
+                parent=order.parent,
+                skills=order.skills,
+                independent=order.independent,
+                later=order.later,
+            )
+        except ResolveError as error:
+            raise TurnRefused(str(error)) from None
+
+    def resumed(self, ticket: Mapping[str, Any], saved: Mapping[str, Session]) -> ResolvedAgentExecution:
+        """The execution that a ticket tells of. `saved`: sessions that may be open no more. Raises TurnRefused."""
+        try:
+            return self.resolver.resume(ticket, lambda name: self.sessions.session(name) or saved.get(name))
+        except ResolveError as error:
+            raise TurnRefused(str(error)) from None
+
+    async def registry(self, run: ResolvedAgentExecution, order: Order, *, listing: bool = False) -> ScopedToolRegistry:
+        """Its tools. Raises TurnRefused."""
+        site = order.site
+        try:
+            return await ScopedToolRegistry.assemble(
+                run,
+                self.sources,
+                caller_allowed=site.caller_allowed,
+                connect_mcp=site.connect_mcp and not listing,
+                connect_peripherals=site.connect_peripherals and not listing,
+                exclude_memory=site.exclude_memory,
+                exclude_delivery=site.exclude_delivery,
+                deferred=site.deferred,
+            )
+        except AssemblyError as error:
+            raise TurnRefused(str(error)) from None
+
+    def io(self, order: Order) -> ResolvedIo:
+        """Ways to the outside: those of the order, and of everything below it."""
+        return ResolvedIo(
+            approvers=order.approvers, record=self.record, emit=order.emit, delegate=partial(delegated, self, order)
+        )
+
+    def _model(self, agent: str) -> ResolvedModelAccess:
+        """Raises TurnRefused."""
+        try:
+            return self.models(agent) if callable(self.models) else self.models[agent]
+        except LookupError:
+            raise TurnRefused(f"agent `{agent}` has no model") from None
+
+    def asked_on(self, surface: str) -> Approvers:
+        """Whom a surface can ask."""
+        return self.approvers.get(surface, self.approvers.get("", Approvers()))
+
+
+def _refused(order: Order, why: str) -> Event:
+    """The record of a turn that could not be built."""
+    session, above = order.seat.session, order.parent
+    line = () if above is None else tuple((one.agent, one.session.id) for one in (above, *above.above()))
+    who = Identity(order.agent, session.client, session.id, session.turn, order.surface, len(line), line)
+    return Event("failed", session.clock(), who, {"refused": why})

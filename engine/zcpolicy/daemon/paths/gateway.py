@@ -1,0 +1,151 @@
+"""HTTP: `POST /turn`, `GET /tools`, `GET /healthz`, as an application of Starlette.
+
+In: requests with a bearer token that the host has issued. Out: JSON. Particular: the token says who it is, and nothing else of
+the request does; a session goes on when its client names it, and nobody else can. The listing connects no server and touches
+no hardware. Nobody waits at the other end to be asked: what asks is answered by a route, or by whom the host has put there.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
+from zcpolicy.daemon.sessions import Full, Seat
+from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, listed, only, read_object, text_in, told
+from zcpolicy.facts import Narrowing
+
+Handle = Callable[[Request, str], Awaitable[Response]]
+
+
+class _Status(Exception):
+    """A request that is answered with this status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def application(
+    host: Host,
+    agents: Collection[str],
+    tokens: Iterable[str],
+    *,
+    narrowing: Narrowing | None = None,
+    site: Site = OPEN,
+) -> Starlette:
+    """`agents`: those that clients may talk to. `tokens`: one for each client. `narrowing`, `site`: what is withheld here."""
+    known = frozenset(map(_digest, tokens))
+    return _Gateway(host, frozenset(agents), known, narrowing, site).application()
+
+
+@dataclass(frozen=True, slots=True)
+class _Gateway:
+    host: Host
+    agents: frozenset[str]
+    tokens: frozenset[str]
+    narrowing: Narrowing | None
+    site: Site
+
+    def application(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/turn", self._answered(self._turn), methods=["POST"]),
+                Route("/tools", self._answered(self._tools), methods=["GET"]),
+                Route("/healthz", self._health, methods=["GET"]),
+            ]
+        )
+
+    def _answered(self, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
+        """A handler that is given the client, and whose failures are statuses."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request, self._client(request))
+            except _Status as wrong:
+                return _said(wrong.status, str(wrong))
+            except BadInput as wrong:
+                return _said(400, str(wrong))
+            except TurnRefused as wrong:
+                return _said(403, str(wrong))
+            except Full as wrong:
+                return _said(429, str(wrong))
+            except ClientDisconnect:
+                return _said(400, "the request ended early")
+            except Exception:  # noqa: BLE001 - a fault of the host is told as one, with nothing of its insides
+                return _said(500, "the host failed")
+
+        return answer
+
+    async def _turn(self, request: Request, client: str) -> Response:
+        members = read_object(await _body(request))
+        only(members, "agent", "text", "session")
+        agent, text = text_in(members, "agent"), text_in(members, "text")
+        seat = self._seat(client, text_in(members, "session", ""))
+        result = await self.host.turn(self._order(agent, text, seat))
+        return JSONResponse({**told(result), "session": seat.session.id})
+
+    async def _tools(self, request: Request, client: str) -> Response:
+        seat = self.host.sessions.open(client, interactive=self._interactive)
+        try:
+            specs = await self.host.tools(self._order(request.query_params.get("agent", ""), "", seat))
+        finally:
+            self.host.sessions.close(seat)
+        return JSONResponse({"tools": listed(specs)})
+
+    async def _health(self, _request: Request) -> Response:
+        return JSONResponse({"generation": self.host.resolver.newest.generation})
+
+    @property
+    def _interactive(self) -> bool:
+        return self.host.asked_on("gateway").person is not None
+
+    def _order(self, agent: str, text: str, seat: Seat) -> Order:
+        if agent not in self.agents:
+            raise TurnRefused("this agent is not served here")
+        return Order(
+            agent, text, "gateway", seat, narrowing=self.narrowing, site=self.site,
+            approvers=self.host.asked_on("gateway"),
+        )  # fmt: skip
+
+    def _client(self, request: Request) -> str:
+        """Whose request it is. Raises _Status."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        digest = _digest(token)
+        if scheme.lower() != "bearer" or digest not in self.tokens:
+            raise _Status(401, "a token of this host is needed")
+        return self.host.sessions.client("gateway", digest)
+
+    def _seat(self, client: str, session: str) -> Seat:
+        """The session that the client names, or a new one. Raises _Status, Full."""
+        if not session:
+            return self.host.sessions.open(client, interactive=self._interactive)
+        seat = self.host.sessions.seat(session)
+        if seat is None or seat.session.client != client or seat.session.ancestry:
+            raise _Status(404, "there is no such session")
+        return seat
+
+
+async def _body(request: Request) -> bytes:
+    """Raises _Status where it is longer than may be; it is not read to its end then."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MAX_REQUEST_BYTES:
+            raise _Status(413, f"a request has at most {MAX_REQUEST_BYTES} bytes")
+    return bytes(body)
+
+
+def _said(status: int, message: str) -> Response:
+    headers = {"www-authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"error": message}, status_code=status, headers=headers)
+
+
+def _digest(token: str) -> str:
+    """Tokens are compared by their digest: how long that takes tells nothing of them."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

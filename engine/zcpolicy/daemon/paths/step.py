@@ -1,0 +1,96 @@
+"""A workflow: steps one after the other, some of them done by other agents.
+
+In: a `Workflow`, the seat and terms of whoever starts it. Out: `Step`s as they went; the first that fails is the last.
+Particular: a step that names an agent is a child of the workflow's execution, built anew through the seam: its own tools,
+policy, servers, model, knobs and approval rules, and a transcript that begins with the step's prompt. What cannot be built
+fails the step, and nothing runs as the workflow's own agent in its stead.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.order import Order, TurnRefused
+from zcpolicy.daemon.sessions import Full
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.loop.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowStep:
+    """`agent`: who does it; "": the workflow's own."""
+
+    prompt: str
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """`agent`: whose workflow it is."""
+
+    agent: str
+    steps: tuple[WorkflowStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """How a step went. `agent`: who did it, or should have. `text`: the answer, or why there is none."""
+
+    agent: str
+    status: Literal["done", "failed"]
+    text: str
+
+
+async def run_workflow(host: Host, workflow: Workflow, order: Order) -> list[StepResult]:
+    """Runs a workflow in the session, and on the terms, of an order; its text and agent are the workflow's."""
+    own = replace(order, agent=workflow.agent, text="")
+    try:
+        run = host.execution(replace(own, surface="step"))
+    except TurnRefused as refused:
+        return [StepResult(workflow.agent, "failed", str(refused))]
+    went: list[StepResult] = []
+    for step in workflow.steps:
+        if step.agent in ("", workflow.agent):
+            result = await _step(host, replace(own, text=step.prompt, surface="step"))
+        else:
+            result = await _step_of_another(host, own, run, step)
+            own.seat.messages.append(Message("user", f"agent `{step.agent}` has answered: {result.text}"))
+        went.append(result)
+        if result.status == "failed":
+            break
+    return went
+
+
+async def _step_of_another(host: Host, own: Order, run: ResolvedAgentExecution, step: WorkflowStep) -> StepResult:
+    try:
+        seat = host.sessions.open(run.session.client, interactive=True, above=run.session)
+    except Full as full:
+        return StepResult(step.agent, "failed", str(full))
+    try:
+        return await _step(
+            host,
+            replace(
+                own,
+                agent=step.agent,
+                text=step.prompt,
+                surface="step",
+                seat=seat,
+                parent=run,
+                independent=None,
+                later=False,
+                skills=(),
+                narrowing=None,
+            ),
+        )
+    finally:
+        host.sessions.close(seat)
+
+
+async def _step(host: Host, order: Order) -> StepResult:
+    try:
+        result = await host.turn(order)
+    except TurnRefused as refused:
+        return StepResult(order.agent, "failed", str(refused))
+    if result.status != "done":
+        return StepResult(order.agent, "failed", result.note or result.reason)
+    return StepResult(order.agent, "done", result.text)

@@ -1,0 +1,149 @@
+"""What is to run later, kept as JSON in a file.
+
+In: jobs of the operator, and tickets of calls. Out: `Job`s as they fall due. The file is the host's own: the resolver has to
+protect it (`Schedule.files`), since whoever could write a ticket could leave out what bounds its run.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from decimal import Decimal
+from json import dumps
+from secrets import token_hex
+from typing import Any, Final
+
+from zcpolicy.call import Malformed, read_json, sound
+from zcpolicy.exact import is_list, is_object
+
+MAX_JOBS: Final = 1_000
+"""Jobs of one schedule."""
+MAX_JOB_CHARACTERS: Final = 10_000
+"""Characters of the text of one job."""
+MIN_EVERY_SECONDS: Final = 1.0
+"""Seconds between two runs of one job."""
+MAX_TIME_SECONDS: Final = 1e12
+"""Seconds since the epoch at which a job may be due, and between two runs of it."""
+
+SURFACES: Final = ("scheduled", "heartbeat")
+
+
+class ScheduleError(ValueError):
+    """A job that cannot be kept, or a file that is no schedule. The message says why, lower case, no full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run that is due `at` (seconds since the epoch), and then `every` so many seconds; None: once.
+
+    `ticket`: of the call that started it, with the `sessions` it names, as they were then; None: it is the operator's.
+    """
+
+    at: float
+    agent: str
+    text: str
+    every: float | None = None
+    surface: str = "scheduled"
+    ticket: Mapping[str, Any] | None = None
+    sessions: tuple[Mapping[str, Any], ...] = ()
+    id: str = ""
+
+
+class Schedule:
+    """Jobs, and the file that they are kept in. Raises ScheduleError, OSError for a file that cannot be read."""
+
+    def __init__(self, file: str) -> None:
+        self._file = os.path.abspath(file)
+        self._jobs = {job.id: job for job in _read(self._file)}
+
+    @staticmethod
+    def files(file: str) -> tuple[str, str]:
+        """What the resolver has to protect."""
+        whole = os.path.abspath(file)
+        return (whole, _unfinished(whole))
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Soonest first."""
+        return tuple(sorted(self._jobs.values(), key=lambda job: job.at))
+
+    def add(self, job: Job) -> str:
+        """Its id. Raises ScheduleError, OSError."""
+        if len(self._jobs) >= MAX_JOBS:
+            raise ScheduleError(f"there are {MAX_JOBS} jobs already")
+        made = _sound(replace(job, id=token_hex(8)))
+        self._jobs[made.id] = made
+        self._save()
+        return made.id
+
+    def remove(self, job: str) -> None:
+        """It is not wanted any more."""
+        if self._jobs.pop(job, None) is not None:
+            self._save()
+
+    def take(self, job: Job, now: float) -> bool:
+        """Takes a job off, or puts it ahead, before it runs: so it runs once at most. False: somebody else has."""
+        if self._jobs.get(job.id) is not job or job.at > now:
+            return False
+        del self._jobs[job.id]
+        if job.every is not None:
+            self._jobs[job.id] = replace(job, at=now + job.every)
+        self._save()
+        return True
+
+    def _save(self) -> None:
+        """Whole, or not at all."""
+        text = dumps([asdict(job) for job in self._jobs.values()])
+        unfinished = _unfinished(self._file)
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(unfinished, self._file)
+
+
+def _read(file: str) -> list[Job]:
+    """A file that is not there is an empty schedule; one that is broken is not."""
+    text = "[]"
+    with suppress(FileNotFoundError), open(file, encoding="utf-8") as lines:
+        text = lines.read()
+    try:
+        found = read_json(text)
+    except Malformed as wrong:
+        raise ScheduleError(f"the schedule cannot be read: {wrong}") from None
+    if not is_list(found):
+        raise ScheduleError("the schedule is no list of jobs")
+    return [_job(one) for one in found]
+
+
+_NAMES: Final = frozenset(one.name for one in fields(Job))
+
+
+def _job(saved: object) -> Job:
+    if not is_object(saved) or saved.keys() != _NAMES or not is_list(saved["sessions"]):
+        raise ScheduleError("the schedule holds what is no job")
+    parts: dict[str, Any] = {**saved, "sessions": tuple(saved["sessions"])}
+    for name in ("at", "every"):
+        if _is_number(parts[name]):
+            parts[name] = float(parts[name])
+    return _sound(Job(**parts))
+
+
+def _sound(job: Job) -> Job:
+    """The job, if every part of it is what it should be."""
+    every = job.every is None or (_is_number(job.every) and job.every >= MIN_EVERY_SECONDS)
+    texts = all(
+        type(one) is str and sound(one) and len(one) <= MAX_JOB_CHARACTERS for one in (job.agent, job.text, job.id)
+    )
+    ticket = job.ticket is None or (is_object(job.ticket) and all(map(is_object, job.sessions)))
+    if not (every and texts and ticket and _is_number(job.at) and job.surface in SURFACES):
+        raise ScheduleError("this is no job that can be kept")
+    return job
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float, Decimal) and 0 <= value <= MAX_TIME_SECONDS
+
+
+def _unfinished(file: str) -> str:
+    return f"{file}.new"

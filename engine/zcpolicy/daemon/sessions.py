@@ -1,0 +1,124 @@
+"""Who is who, and what was said: clients, sessions and transcripts, all named by the host.
+
+In: keys that a path vouches for (a sender of a chat, a connection). Out: `Seat`s, whose ids are minted here.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any, Final
+
+from zcpolicy.facts import Session
+from zcpolicy.loop.messages import Message
+
+MAX_CLIENTS: Final = 100_000
+"""Clients that a host remembers; more are refused, since forgetting one would give it fresh budgets."""
+MAX_SEATS: Final = 100_000
+"""Open sessions of a host; more are refused, since forgetting one would take labels off."""
+MAX_SEATS_OF_CLIENT: Final = 1_000
+"""Open sessions of one client: none takes them all."""
+
+Place = Callable[[Session], None]
+"""A host's function: fills in the facts of a new session (cwd, context, env, …), before anything is decided in it."""
+
+
+class Full(Exception):
+    """No more clients or sessions fit."""
+
+
+@dataclass(slots=True)
+class Seat:
+    """One conversation: its session, its transcript, and one turn at a time."""
+
+    session: Session
+    messages: list[Message] = field(default_factory=list[Message])
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Sessions:
+    """Every open session of a host. Ids are random; a key given by a path is only ever looked up, never shown."""
+
+    def __init__(self, place: Place | None = None) -> None:
+        self._place = place
+        self._clients: dict[tuple[str, str], str] = {}
+        self._seats: dict[str, Seat] = {}
+        self._of_client: Counter[str] = Counter()
+
+    def client(self, surface: str, key: str) -> str:
+        """The id of whoever a path vouches for under this key. Raises Full."""
+        known = self._clients.get((surface, key))
+        if known is None:
+            if len(self._clients) >= MAX_CLIENTS:
+                raise Full("the host serves as many clients as it can")
+            known = self._clients[surface, key] = token_hex(16)
+        return known
+
+    def open(self, client: str, *, interactive: bool = False, above: Session | None = None) -> Seat:
+        """A new session. `above`: of the delegator, whose facts it then has. Raises Full."""
+        if len(self._seats) >= MAX_SEATS or self._of_client[client] >= MAX_SEATS_OF_CLIENT:
+            raise Full("there are as many open sessions as there may be")
+        if above is not None:
+            session = _below(above, interactive)
+        else:
+            session = Session(client=client, id=token_hex(16), interactive=interactive)
+            self._placed(session)
+        return self._add(session)
+
+    def close(self, seat: Seat) -> None:
+        """The conversation is over; nothing can be said in it any more."""
+        if self._seats.pop(seat.session.id, None) is not None:
+            self._of_client[seat.session.client] -= 1
+
+    def seat(self, session: str) -> Seat | None:
+        """An open session by its id."""
+        return self._seats.get(session)
+
+    def session(self, session: str) -> Session | None:
+        """The facts of an open session by its id."""
+        seat = self._seats.get(session)
+        return seat.session if seat is not None else None
+
+    def saved(self, session: str) -> Mapping[str, Any] | None:
+        """What must outlive this process of an open session, as JSON: whose it is, its labels, its skills, its line."""
+        seat = self._seats.get(session)
+        if seat is None:
+            return None
+        one = seat.session
+        return {
+            "id": one.id, "client": one.client, "origin": one.origin, "labels": sorted(one.labels),
+            "skills": sorted(one.skills), "ancestry": [list(pair) for pair in one.ancestry],
+        }  # fmt: skip
+
+    def restored(self, saved: Mapping[str, Any]) -> Session:
+        """A session that was saved: nobody is there, and what was done before cannot be read.
+
+        Raises FactsError, KeyError, TypeError or ValueError for what was never saved.
+        """
+        session = Session(client=saved["client"], id=saved["id"], labels=saved["labels"], history=None)
+        self._placed(session)
+        session.interactive = False
+        session.origin = str(saved["origin"])
+        session.skills = frozenset(map(str, saved["skills"]))
+        session.ancestry = tuple((str(agent), str(name)) for agent, name in saved["ancestry"])
+        return session
+
+    def _placed(self, session: Session) -> None:
+        if self._place is not None:
+            self._place(session)
+
+    def _add(self, session: Session) -> Seat:
+        seat = self._seats[session.id] = Seat(session)
+        self._of_client[session.client] += 1
+        return seat
+
+
+def _below(above: Session, interactive: bool) -> Session:
+    """The session of a child: the same client, directory and facts, its own history."""
+    return Session(
+        client=above.client, id=token_hex(16), interactive=interactive and above.interactive, above=above,
+        cwd=above.cwd, platform=above.platform, env=above.env, server_cwd=above.server_cwd, context=above.context,
+        supplies_defaults=above.supplies_defaults, resolve_link=above.resolve_link, clock=above.clock,
+        never=above.never, drift=above.drift, ledger=above.ledger,
+    )  # fmt: skip

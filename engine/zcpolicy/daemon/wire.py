@@ -1,0 +1,76 @@
+"""JSON that comes from outside, and the values that go out again.
+
+In: bytes of a peer. Out: objects whose members are of the kinds that were asked for; `BadInput` with the reason.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from zcpolicy.call import Malformed, read_json, sound
+from zcpolicy.exact import is_object
+from zcpolicy.facts import ToolName
+from zcpolicy.loop.turn import TurnResult
+from zcpolicy.registry.sources import ToolSpec
+
+MAX_REQUEST_BYTES: Final = 1_048_576
+"""Bytes of one request, over a socket or HTTP."""
+
+
+class BadInput(ValueError):
+    """Input that is not what was asked for. The message says what is wrong, and quotes nothing of it."""
+
+
+class NotJson(BadInput):
+    """Bytes that are no JSON text."""
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """One JSON object. Raises BadInput, NotJson."""
+    try:
+        found = read_json(data)
+    except Malformed:
+        raise NotJson("the request is not well-formed JSON") from None
+    if not is_object(found):
+        raise BadInput("the request is not an object")
+    return found
+
+
+def text_in(members: Mapping[str, Any], name: str, otherwise: str | None = None) -> str:
+    """A member that is text. `otherwise`: where it is not there. Raises BadInput."""
+    found = members.get(name, otherwise)
+    if type(found) is not str or not sound(found):
+        raise BadInput(f"`{name}` is missing, or no text")
+    return found
+
+
+def only(members: Mapping[str, Any], *names: str) -> None:
+    """Raises BadInput for members that mean nothing: a misspelt one must not be passed over."""
+    if not members.keys() <= set(names):
+        raise BadInput(f"a member is none of {', '.join(f'`{name}`' for name in names)}")
+
+
+def told(result: TurnResult) -> dict[str, Any]:
+    """How a turn ended, as a peer is told."""
+    found: dict[str, Any] = {"status": result.status, "text": result.text, "reason": result.reason}
+    if result.note:
+        found["note"] = result.note
+    if result.retry_after is not None:
+        found["retry_after"] = result.retry_after
+    return found
+
+
+def listed(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """A listing of tools."""
+    return [
+        {
+            "name": _structured(one.name),
+            "wire": one.wire,
+            "description": one.description,
+            "parameters": one.parameters,
+        }
+        for one in specs
+    ]
+
+
+def _structured(name: ToolName) -> str | list[str]:
+    return name if isinstance(name, str) else list(name)
