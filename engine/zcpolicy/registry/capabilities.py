@@ -6,13 +6,14 @@ prompt. Each listing and each reading is a call that the gate decided; what it w
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from zcpolicy.execution import ResolvedAgentExecution
-from zcpolicy.refusals import ResolveError
+from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.registry.connecting import told
 from zcpolicy.registry.record import Offer, Pinned, Record
-from zcpolicy.registry.sources import Json, McpConnection, McpServer, ToolContext, ToolResult, ToolSpec
+from zcpolicy.registry.sources import AssemblyError, Json, McpConnection, McpServer, ToolContext, ToolResult, ToolSpec
 from zcpolicy.registry.view import PROMPTS, RESOURCES, current, is_denied, reachable
 from zcpolicy.texts import escaped
 
@@ -59,28 +60,33 @@ def _declared(run: ResolvedAgentExecution, name: str) -> Iterable[str]:
 async def _resources(record: Record, connection: McpConnection, arguments: Mapping[str, Json]) -> ToolResult:
     if arguments.get("uri") is not None:
         return ToolResult(await connection.read(str(arguments["uri"])))
-    return _listed(record, RESOURCES, "uri", arguments, await connection.resources())
+    return await _listed(record, RESOURCES, "uri", arguments, await connection.resources())
 
 
 async def _prompts(record: Record, connection: McpConnection, arguments: Mapping[str, Json]) -> ToolResult:
     if arguments.get("name") is not None:
         given: Any = arguments.get("arguments") or {}
         return ToolResult(await connection.prompt(str(arguments["name"]), {key: str(given[key]) for key in given}))
-    return _listed(record, PROMPTS, "name", arguments, await connection.prompts())
+    return await _listed(record, PROMPTS, "name", arguments, await connection.prompts())
 
 
 _RUN: Final = {RESOURCES: _resources, PROMPTS: _prompts}
 _NOUN: Final = {RESOURCES: "resources", PROMPTS: "prompts"}
 
 
-def _listed(record: Record, tool: str, what: str, arguments: Mapping[str, Json], found: Sequence[str]) -> ToolResult:
+async def _listed(
+    record: Record, tool: str, what: str, arguments: Mapping[str, Json], found: Sequence[str]
+) -> ToolResult:
     """Those that the policy would not deny to be read."""
     run = current(record)
     if run is None:
         return ToolResult("nothing can be listed any more", ok=False)
-    server = arguments["server"]
-    shown = [one for one in found if not is_denied(run.decide(tool, {"server": server, what: one}))]
+    shown = await unbroken(run.resolver.ledger, partial(_open, run, tool, what, str(arguments["server"]), found))
     return ToolResult("\n".join(shown) or f"there are no {_NOUN[tool]}")
+
+
+def _open(run: ResolvedAgentExecution, tool: str, what: str, server: str, found: Sequence[str]) -> list[str]:
+    return [one for one in found if not is_denied(run.decide(tool, {"server": server, what: one}))]
 
 
 async def read_pinned(record: Record, run: ResolvedAgentExecution, servers: Mapping[str, McpServer]) -> None:
@@ -90,20 +96,24 @@ async def read_pinned(record: Record, run: ResolvedAgentExecution, servers: Mapp
     """
     for server, connection in sorted(record.connections.items()):
         for uri in servers[server].pinned:
-            decision = run.decide(RESOURCES, {"server": server, "uri": uri})
-            if decision.effect != "allow":
-                continue
             try:
-                run.permit(decision, ok=False)
-                async with asyncio.timeout(MAX_PINNED_SECONDS):
-                    text = await connection.read(uri)
-            except ResolveError as error:
-                record.failures[f"{server} {uri}"] = str(error)
-                continue
+                if await unbroken(run.resolver.ledger, partial(_permitted, run, server, uri)):
+                    record.pinned.append(Pinned(server, uri, await _text(connection, uri)))
             except Exception as error:  # noqa: BLE001 - whatever a server does, its resource is only absent
                 record.failures[f"{server} {uri}"] = f"it cannot be read: {told(error)}"
-                continue
-            if len(text) > MAX_PINNED_CHARACTERS:
-                record.failures[f"{server} {uri}"] = f"it is longer than {MAX_PINNED_CHARACTERS} characters"
-                continue
-            record.pinned.append(Pinned(server, uri, text))
+
+
+def _permitted(run: ResolvedAgentExecution, server: str, uri: str) -> bool:
+    decision = run.decide(RESOURCES, {"server": server, "uri": uri})
+    if decision.effect != "allow":
+        return False
+    run.permit(decision, ok=False)
+    return True
+
+
+async def _text(connection: McpConnection, uri: str) -> str:
+    async with asyncio.timeout(MAX_PINNED_SECONDS):
+        text = await connection.read(uri)
+    if len(text) > MAX_PINNED_CHARACTERS:
+        raise AssemblyError(f"it is longer than {MAX_PINNED_CHARACTERS} characters")
+    return text

@@ -5,6 +5,7 @@ refused. Each connection belongs to one task, since it has to be left where it w
 """
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -112,6 +113,10 @@ class _Connection:
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> ToolResult:
         """What the server refuses is a failed result."""
         client = await self._ready
+        try:
+            json.dumps(arguments)
+        except TypeError:  # the client would send a `Decimal` as text: not what was judged
+            return ToolResult("a number has more digits than the server is sent", ok=False)
         try:
             result = await client.call_tool(tool, dict(arguments))
         except MCPError as error:

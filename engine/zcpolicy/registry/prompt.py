@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from zcpolicy.decision import Decision
 from zcpolicy.registry.record import Record
-from zcpolicy.registry.view import RESOURCES, SEARCH, current, is_denied, is_loaded, servers_of, visible
+from zcpolicy.registry.view import RESOURCES, SEARCH, current, is_denied, is_loaded, offered, servers_of, visible
 from zcpolicy.texts import escaped
 
 MAX_LISTED_TOOLS: Final = 1_000
@@ -48,7 +48,7 @@ def _skills(record: Record) -> str:
 def _pinned(record: Record) -> str:
     """A resource that was read stays, unless a rule that came since withholds it."""
     run = current(record)
-    if run is None or RESOURCES not in visible(record):
+    if run is None or offered(record, RESOURCES) is None:
         return ""
     servers = servers_of(run)
     shown = [

@@ -21,7 +21,7 @@ from zcpolicy.registry.prompt import Prompt, prompt_of
 from zcpolicy.registry.record import Knobs, Record, Runner
 from zcpolicy.registry.search import matching
 from zcpolicy.registry.sources import AssemblyError, ToolSources, ToolSpec
-from zcpolicy.registry.view import current, is_loaded, visible
+from zcpolicy.registry.view import current, is_loaded, offered, visible
 from zcpolicy.sealed import Sealed
 
 __all__ = ["AssemblyError", "Prompt", "ScopedToolRegistry"]
@@ -92,7 +92,11 @@ class ScopedToolRegistry(Sealed):
         """The tool of a name on the wire, None where this execution may not be shown it."""
         record = _record(self)
         name = record.wires.get(wire)
-        return name if name is not None and name in visible(record) else None
+        return name if name is not None and offered(record, name) is not None else None
+
+    def has(self, name: ToolName) -> bool:
+        """Whether a tool is one of `names`."""
+        return offered(_record(self), name) is not None
 
     def meant(self, wire: str) -> ToolName | None:
         """Which tool of the policy a name on the wire means, callable or not: to decide, and say why it is refused."""
@@ -120,7 +124,7 @@ class ScopedToolRegistry(Sealed):
 
     def definition(self, name: ToolName) -> str:
         """The SHA-256 digest of a tool's live definition, hexadecimal; "" for one that is not there."""
-        offer = visible(_record(self)).get(name)
+        offer = offered(_record(self), name)
         if offer is None:
             return ""
         spec = offer.spec
@@ -160,7 +164,7 @@ def runner_of(registry: ScopedToolRegistry, name: ToolName) -> Runner | None:
 
     INVARIANT: only `loop/gate.py` calls this, for a call that it has just decided and that it dispatches.
     """
-    offer = visible(_record(registry)).get(name)
+    offer = offered(_record(registry), name)
     return None if offer is None else offer.run
 
 

@@ -44,17 +44,15 @@ def visible(record: Record) -> dict[ToolName, Offer]:
     if run is None:
         return {}
     withheld = _withheld_groups(record, run)
-    return {
-        name: offer
-        for name, offer in record.offers.items()
-        if offer.group not in withheld and _is_there(record, run, name, offer) and may_show(run, name)
-    }
+    return {name: offer for name, offer in record.offers.items() if _may_show(record, run, name, offer, withheld)}
 
 
-def may_show(run: ResolvedAgentExecution, name: ToolName) -> bool:
-    """Whether some call of a tool may lead to anything but a deny."""
-    plan = run.plan_of(name)
-    return plan is not None and plan.callable_at_all(run.session)
+def offered(record: Record, name: ToolName) -> Offer | None:
+    """One tool, if this execution may be shown it now. Raises SealError."""
+    offer, run = record.offers.get(name), current(record)
+    if offer is None or run is None:
+        return None
+    return offer if _may_show(record, run, name, offer, _withheld_groups(record, run)) else None
 
 
 def servers_of(run: ResolvedAgentExecution) -> frozenset[str]:
@@ -90,7 +88,11 @@ def _withheld_groups(record: Record, run: ResolvedAgentExecution) -> set[str]:
     return groups
 
 
-def _is_there(record: Record, run: ResolvedAgentExecution, name: ToolName, offer: Offer) -> bool:
-    if name in CAPABILITIES:
-        return bool(reachable(record))
-    return not offer.skill or is_loaded(run, offer.skill)
+def _may_show(record: Record, run: ResolvedAgentExecution, name: ToolName, offer: Offer, withheld: set[str]) -> bool:
+    """Whether it is there at all, and some call of it may lead to anything but a deny."""
+    if offer.group in withheld or (offer.skill and not is_loaded(run, offer.skill)):
+        return False
+    if name in CAPABILITIES and not servers_of(run) & record.connections.keys():
+        return False
+    plan = run.plan_of(name)
+    return plan is not None and plan.callable_at_all(run.session)
