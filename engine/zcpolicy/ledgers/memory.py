@@ -138,7 +138,7 @@ class MemoryLedger:
         """What is on record, oldest first."""
         with self._lock:
             self.now(self._latest)
-            found = sorted(self._by_tag.get(step.ALL, {}).values())
+            found = sorted(self._by_tag.get(step.tag_of_line(client, session, agent), {}).values(), key=_age)
         for one in found:
             if step.concerns(one.spender, client, session, agent):
                 for charge in one.charges:
@@ -333,3 +333,7 @@ class Spent:
         self.charges: deque[Charge] = deque()
         self.total: int | Decimal = 0
         self.seen = 0
+
+
+def _age(one: Reservation) -> int:
+    return one.seq

@@ -159,6 +159,15 @@ def tag_of(pot: Pot) -> str:
     return agent_tag(pot.who.agent) if each == "agent" else ALL
 
 
+def tag_of_line(client: str | None, session: str | None, agent: str | None) -> str:
+    """The rarest tag of what `concerns` those that are given."""
+    if session is not None:
+        return session_tag(session)
+    if client is not None:
+        return client_tag(client)
+    return ALL if agent is None else agent_tag(agent)
+
+
 def session_tag(session: str) -> str:
     """The tag of what was spent in a session."""
     return f"session {session}"
