@@ -1,45 +1,212 @@
 """A call that may run, once.
 
-In: what the gate found. Out: `Admitted`, sealed: its arguments are fresh, made from the text that was judged.
+In: what the gate decided and reserved. Out: `Admitted`, sealed: its arguments are made anew from the text of what was
+judged. What it may do stands in a private record, so that a forged or altered one runs nothing.
 """
 
+import asyncio
+import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final, Never, Self
+from functools import partial
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
+from weakref import WeakKeyDictionary, ref
 
+from zcpolicy.authority import SealError
 from zcpolicy.decision import Decision
-from zcpolicy.sealed import Sealed
+from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
+from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.report import report_call
+from zcpolicy.loop.unbroken import unbroken
+from zcpolicy.permits import remember
+from zcpolicy.refusals import PermitError, ResolveError
+from zcpolicy.sealed import Sealed, put
 
-NOTHING: Final[Mapping[str, Decimal]] = {}
+Costs = Mapping[str, Decimal]
+Phase = Literal["admitted", "started", "over"]
+
+NOTHING: Final[Costs] = {}
+"""No cost."""
+
+
+class Lapsed(PermitError):
+    """The call must not be sent any more: its reservation is gone, or another policy holds by now. Admit it again."""
 
 
 class Admitted(Sealed):
-    """A call that was decided, asked, reserved and marked. Made by the gate; runs once.
+    """A call that was decided, asked, reserved and marked. Made by `admit`; runs once.
 
-    `arguments`: what runs, JSON values. `wire`: the same as JSON text. `decision`: the last one, which permits it.
-    `async with` cleans up: what was not started is given back, what was not finished counts as failed.
+    `arguments`: what runs, JSON values; a number that a float cannot hold is a Decimal. `wire`: the same as JSON text.
+    `decision`: the last one, which permits it. `edited`: a person changed it. `async with` cleans up: what was not
+    started is given back, what was not finished counts as failed. Its lease is renewed as long as somebody holds it.
     """
 
-    __slots__ = ("__weakref__", "arguments", "decision", "key", "wire")
+    __slots__ = ("__weakref__", "arguments", "decision", "edited", "key", "wire")
     _maker = "`admit`"
 
-    def __init__(self, sealed: Never, /) -> None:
-        self.arguments: Final[dict[str, Any]] = sealed
-        self.wire: Final[str] = sealed
-        self.decision: Final[Decision] = sealed
-        self.key: Final[str] = sealed
+    if TYPE_CHECKING:
+
+        def __init__(self, sealed: Never, /) -> None:
+            self.arguments: Final[dict[str, Any]] = sealed
+            self.wire: Final[str] = sealed
+            self.decision: Final[Decision] = sealed
+            self.key: Final[str] = sealed
+            self.edited: Final[bool] = sealed
 
     async def start(self) -> None:
-        """The call is sent now: from here on it counts. Raises PermitError where its reservation is gone: do not send it."""
+        """The call is sent now: from here on it counts. Raises Lapsed, and PermitError if it was started or given up."""
+        held = _held(self, "admitted")
+        held.phase = "started"
+        try:
+            sent = await unbroken(held.ledger, held.dispatch)
+            if sent:
+                held.began = monotonic()
+                report_call(held.io, "started", held.decision, held.key)
+                return
+        except ResolveError:
+            sent = False
+        held.over()
+        await unbroken(held.ledger, held.release)
+        raise Lapsed("the call has to be admitted again")
 
-    async def finish(self, ok: bool, cost: Mapping[str, Decimal] = NOTHING) -> None:
-        """It has run. `ok`: it reports success. `cost`: what it spent, by currency."""
+    async def finish(self, ok: bool, cost: Costs = NOTHING, *, fault: str = "") -> None:
+        """It has run. `ok`: it reports success. `cost`: what it spent, by currency. `fault`: what was raised, for the
+        record. Raises PermitError if it does not run.
+        """
+        held = _held(self, "started")
+        held.over()
+        try:
+            await unbroken(held.ledger, partial(held.settle, ok is True, cost))
+        finally:
+            report_call(
+                held.io, "finished", held.decision, held.key, ok=ok is True, cost=_told(cost), **_named(fault=fault)
+            )
 
     async def abandon(self) -> None:
-        """It is not made after all. Does nothing once it was started."""
+        """It is not made after all, and gives back what it reserved. Does nothing once it was started."""
+        held = _held(self)
+        if held.phase == "admitted":
+            held.over()
+            await unbroken(held.ledger, held.release)
+            report_call(held.io, "abandoned", held.decision, held.key)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_raised: object) -> None:
-        await self.abandon()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if _held(self).phase == "started":
+                await self.finish(ok=False)
+            else:
+                await self.abandon()
+        except Exception:
+            if raised is None:  # what is on its way already matters more
+                raise
+
+
+class _Held:
+    """What stands behind an admitted call. `at`: when it was reserved. `began`: when it was sent."""
+
+    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing")
+
+    def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo) -> None:
+        self.decision = decision
+        self.key = key
+        self.at = at
+        self.io = io
+        self.phase: Phase = "admitted"
+        self.began = 0.0
+        self.renewing: asyncio.Task[None] | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.decision.run.resolver.ledger
+
+    def dispatch(self) -> bool:
+        """False: it must not be sent. Raises ResolveError where the newest policy has no such execution."""
+        run = self.decision.run
+        with run.resolver.exclusive:
+            return run.renewed() is run and run.budgets.dispatch(self.key)
+
+    def settle(self, ok: bool, cost: Costs) -> None:
+        self.decision.run.budgets.settle(self.key, cost=cost, seconds=monotonic() - self.began)
+        remember(self.decision, ok=ok, at=self.at)
+
+    def release(self) -> None:
+        self.decision.run.budgets.release(self.key)
+
+    def over(self) -> None:
+        self.phase = "over"
+        if self.renewing is not None:
+            self.renewing.cancel()
+
+
+_all_held: WeakKeyDictionary[Admitted, _Held] = WeakKeyDictionary()
+
+
+def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, *, edited: bool) -> Admitted:
+    """For the gate alone: the call is reserved under this key, and its labels are marked."""
+    made: Admitted = object.__new__(Admitted)
+    wire = decision.wire()
+    put(made, "wire", wire)
+    put(made, "arguments", _values(wire))
+    put(made, "decision", decision)
+    put(made, "key", key)
+    put(made, "edited", edited)
+    held = _all_held[made] = _Held(decision, key, at, io)
+    held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made), held))
+    return made
+
+
+def decided(call: Admitted) -> Decision:
+    """The decision that permits a call, from the private record. Raises SealError."""
+    return _held(call).decision
+
+
+def arguments_of(call: Admitted) -> dict[str, Any]:
+    """What runs, from the private record, for its one run. Raises SealError."""
+    return _values(decided(call).wire())
+
+
+async def _renewing(call: "ref[Admitted]", held: _Held) -> None:
+    """Until it is over, or nobody holds it any more."""
+    while True:
+        await asyncio.sleep(LEASE_SECONDS / 3)
+        if call() is None:
+            return
+        await unbroken(held.ledger, partial(held.decision.run.budgets.renew, held.key))
+
+
+def _held(call: Admitted, phase: Phase | None = None) -> _Held:
+    found = _all_held.get(call) if type(call) is Admitted else None
+    if found is None:
+        raise SealError(f"{type(call).__name__[:60]} is no call that `admit` made")
+    if phase is not None and found.phase != phase:
+        raise PermitError(
+            "the call was not started" if phase == "started" else "the call was started, or given up, before"
+        )
+    return found
+
+
+def _values(wire: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(wire, parse_float=_number)
+    return found
+
+
+def _number(text: str) -> float | Decimal:
+    """A float where it says the same."""
+    exact = Decimal(text)
+    near = float(exact)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def _named(**texts: str) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text}
+
+
+def _told(cost: Costs) -> dict[str, str]:
+    return {str(currency): str(amount) for currency, amount in cost.items()}

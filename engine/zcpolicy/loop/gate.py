@@ -1,38 +1,57 @@
-"""The gate: the one place where a call of async code becomes permitted (SPEC 5, 8, 9).
+"""The gate: the one place where a call of async code becomes permitted, and where a tool of a registry runs.
 
-In: a sealed execution, a tool, its arguments, the ways to ask. Out: `Admitted`, `Refused` or `Paused`.
+In: a sealed execution, a tool, its arguments, the ways to ask. Out: `Admitted`, `Refused` or `Paused`; of an admitted call
+that is performed, its result.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from decimal import Decimal
+from functools import partial
+from secrets import token_hex
+from time import monotonic
+from typing import Final
 
+from zcpolicy.approvals.asking import acting, refuse_if_asked
+from zcpolicy.approvals.outcome import Approved, Edited, Refusal
 from zcpolicy.approvals.question import Question
 from zcpolicy.authority import genuine
+from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
-from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.execution import ResolvedAgentExecution, unresolved
 from zcpolicy.facts import ToolName
+from zcpolicy.ledgers.contract import Reserved
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.admitted import NOTHING, Admitted
-from zcpolicy.registry.sources import InnerCall
+from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, admitted, arguments_of, decided
+from zcpolicy.loop.bounded import bounded
+from zcpolicy.loop.report import report_call
+from zcpolicy.loop.unbroken import unbroken
+from zcpolicy.permits import mark
+from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.scoped import runner_of
+from zcpolicy.registry.sources import InnerCall, ToolContext, ToolResult
 
-__all__ = ["Admitted", "Paused", "Refused", "admit", "admit_all"]
+__all__ = ["Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all", "perform"]
+
+MAX_ROUNDS: Final = 16
+"""Times that one call is decided because somebody was asked, or changed it; then it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It does not run. `text`: what to tell the model."""
+    """It does not run. `decision`: a deny. `reason`: its reason, or `rejected` by a person. `text`: what to tell the model."""
 
     decision: Decision
+    reason: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """It waits for an answer: nothing is reserved. Admit it again, with the same key, when the answer has come."""
+    """It waits for answers: nothing is reserved. Admit it again, with the same key, when they have come."""
 
     decision: Decision
-    question: Question
+    questions: tuple[Question, ...]
 
 
 async def admit(
@@ -42,22 +61,165 @@ async def admit(
     io: ResolvedIo,
     *,
     key: str = "",
-    cost: Mapping[str, Decimal] = NOTHING,
+    cost: Costs | None = NOTHING,
+    within: float | None = None,
 ) -> Admitted | Refused | Paused:
     """Decides, asks, decides again, reserves and marks. `arguments`: an object, or JSON text, which is judged as text.
 
-    `key`: of this one call, never from a model; "": a new one. `cost`: what it is thought to spend, by currency.
-    Raises SealError.
+    `key`: of this one call, never from a model; "": a new one. `cost`: what it is thought to spend, by currency; None:
+    that is not known. `within`: seconds for asking. Raises SealError, and PermitError inside an approver that is asked
+    for the same tree of executions.
     """
     genuine(execution)
-    decision = execution.renewed().decide(tool, arguments)
-    return Refused(decision, decision.for_model)
+    refuse_if_asked(execution)
+    wanted = _Wanted(execution, tool, arguments, io, key or token_hex(16), cost)
+    until = None if within is None else monotonic() + within
+    for _ in range(MAX_ROUNDS):
+        found = await wanted.attempt()
+        if isinstance(found, Admitted):
+            return found
+        if found.effect == "deny":
+            return wanted.refused(found)
+        left = None if until is None else max(0.0, until - monotonic())
+        said = await found.run.approvals.settle(found, io.approvers, wanted.key, record=io.record, within=left)
+        if isinstance(said, Approved):
+            wanted.approved = said
+        elif isinstance(said, Edited):
+            wanted.edit(said)
+        elif isinstance(said, Refusal):
+            return wanted.refused(said.decision, said)
+        else:
+            report_call(io, "waiting", found, wanted.key)
+            return Paused(found, said.questions)
+    return wanted.refused(_deny(execution, wanted.tool, "no-approver", "there was no end of questions and changes"))
 
 
 async def admit_all(
     execution: ResolvedAgentExecution, wanted: Sequence[InnerCall], io: ResolvedIo, *, key: str = ""
 ) -> list[Admitted] | Refused | Paused:
-    """Every call, each under the marks of those before it; one that is not admitted, and none is. Raises SealError."""
+    """Every call, each under the marks of those before it; if one is not admitted, none is. Raises as `admit`."""
     genuine(execution)
+    outer = key or token_hex(16)
     found: list[Admitted] = []
+    async with AsyncExitStack() as held:
+        for number, call in enumerate(wanted, 1):
+            one = await admit(execution, call.tool, call.arguments, io, key=f"{outer}.{number}")
+            if not isinstance(one, Admitted):
+                return one
+            found.append(await held.enter_async_context(one))
+        held.pop_all()
     return found
+
+
+class _Wanted:
+    """One call on its way through the gate."""
+
+    __slots__ = ("approved", "arguments", "cost", "edited", "execution", "io", "key", "tool")
+
+    def __init__(
+        self,
+        execution: ResolvedAgentExecution,
+        tool: ToolName,
+        arguments: object,
+        io: ResolvedIo,
+        key: str,
+        cost: Costs | None,
+    ) -> None:
+        self.execution = execution
+        self.tool = tool
+        self.arguments = arguments
+        self.io = io
+        self.key = key
+        self.cost = cost
+        self.approved: Approved | None = None
+        self.edited = False
+
+    def edit(self, said: Edited) -> None:
+        self.tool, self.arguments, self.approved, self.edited = said.tool, said.arguments, None, True
+
+    def refused(self, decision: Decision, said: Refusal | None = None) -> Refused:
+        reason, text = (said.reason, said.text) if said is not None else (decision.reason, decision.for_model)
+        report_call(self.io, "refused", decision, self.key, reason=reason)
+        return Refused(decision, reason, text)
+
+    async def attempt(self) -> Admitted | Decision:
+        """The call, or the decision that it may not run, or that somebody has to be asked."""
+        taken: list[tuple[Decision, Reserved]] = []
+        ledger = self.execution.resolver.ledger
+        try:
+            found = await unbroken(ledger, partial(self._take, taken))
+            if found is not None:
+                return found
+            decision, held = taken[0]
+            report_call(self.io, "admitted", decision, self.key)
+            return admitted(decision, self.key, held.at, self.io, edited=self.edited)
+        except BaseException:
+            for decision, _ in taken:
+                await unbroken(ledger, partial(decision.run.budgets.release, self.key))
+            raise
+
+    def _take(self, taken: list[tuple[Decision, Reserved]]) -> Decision | None:
+        """Decides, and if the call may run reserves and marks, all in one step that no other call comes between.
+
+        None: it is `taken`.
+        """
+        with self.execution.resolver.exclusive:
+            decision = self._decide()
+            if decision.effect == "deny" or not self._said_yes(decision):
+                return decision
+            held = decision.run.budgets.reserve(decision, self.key, self.cost)
+            if isinstance(held, Verdict):
+                return Decision(held, decision.arguments, decision.run, decision.labels)
+            if not held.fresh:  # another has made this very call, or is about to
+                return _deny(decision.run, decision.tool, "denied", "this call was made before", decision)
+            taken.append((decision, held))
+            mark(decision)
+            return None
+
+    def _said_yes(self, decision: Decision) -> bool:
+        return decision.effect == "allow" or (self.approved is not None and self.approved.covers(decision))
+
+    def _decide(self) -> Decision:
+        """The decision of now; a tool that the registry does not hold is none."""
+        try:
+            run = self.execution.renewed()
+        except ResolveError as error:
+            return _deny(self.execution, self.tool, unresolved(error), str(error))
+        decision = run.decide(self.tool, self.arguments)
+        registry = genuine(run).registry
+        if decision.effect != "deny" and registry is not None and not registry.has(decision.tool):
+            return _deny(run, decision.tool, "unknown-tool", of=decision)
+        return decision
+
+
+def _deny(
+    run: ResolvedAgentExecution, tool: ToolName, reason: str, note: str = "", of: Decision | None = None
+) -> Decision:
+    """A deny that no rule decided. `of`: what it takes the place of."""
+    verdict = Verdict("deny", reason, note=note)
+    verdict.tool = tool
+    if of is None:
+        return Decision(verdict, {}, run, run.session.labels)
+    verdict.plan, verdict.bits, verdict.said = of.verdict.plan, of.verdict.bits, of.said
+    return Decision(verdict, of.arguments, run, of.labels)
+
+
+async def perform(call: Admitted, context: ToolContext, seconds: float) -> ToolResult:
+    """Runs the tool of an admitted call, from the registry of its execution, once.
+
+    `seconds`: it is cut off after them, at the latest when the policy's own time is over. A tool that raises, is cut off
+    or answers what is no result has failed; the model is told no more of it. Raises Lapsed, and HostFault.
+    """
+    decision = decided(call)
+    run = decision.run
+    async with call:
+        runner = runner_of(run.registry, decision.tool)
+        if runner is None:
+            raise Lapsed("the tool is not there any more")
+        left = await unbroken(run.resolver.ledger, partial(run.budgets.time_left, decision))
+        await call.start()
+        limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
+        with acting(run):
+            result, fault = await bounded(runner(arguments_of(call), context), limit)
+        await call.finish(result.ok, result.cost, fault=fault)
+        return result

@@ -62,7 +62,7 @@ class TurnResult:
 
     `reason`: a code: `answered`, `asked`, `iterations`, `budget`, `ledger-unavailable`, `stale-policy`, `turn-timeout`,
     `context`, `model-failed`, `host-failed`. `note`: a sentence for a person: what happened and what to do.
-    `retry_after`: seconds until a limit may have room. `state`, `question`: of a paused turn. `error`: what was raised.
+    `retry_after`: seconds until a limit may have room. `state`, `questions`: of a paused turn. `error`: what was raised.
     """
 
     status: Status
@@ -72,5 +72,5 @@ class TurnResult:
     note: str = ""
     retry_after: float | None = None
     state: TurnState | None = None
-    question: Question | None = None
+    questions: tuple[Question, ...] = ()
     error: Exception | None = None

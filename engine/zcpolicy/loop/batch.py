@@ -1,0 +1,123 @@
+"""The calls of one response: admitted in the order in which the model made them, run, answered.
+
+In: an execution, calls, ways to the outside. Out: a message for each call. In a row each call is admitted after the one
+before it ran; in parallel all are admitted, in order, before the first runs.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.admitted import Admitted, Lapsed
+from zcpolicy.loop.context import CallContext
+from zcpolicy.loop.ending import Ended
+from zcpolicy.loop.gate import Paused, Refused, admit, perform
+from zcpolicy.loop.history import cut
+from zcpolicy.loop.messages import Message, ToolCall
+from zcpolicy.texts import spelled
+
+MAX_CALLS: Final = 128
+"""Calls of one response; those beyond are refused."""
+MAX_ADMISSIONS: Final = 3
+"""Times that one call is admitted, because a newer policy came before it was sent."""
+
+TOO_MANY: Final = f"The call was not made: one response makes at most {MAX_CALLS} calls."
+CHANGED: Final = "The call was not made: the rules changed before it was sent. Make it again if it is still of use."
+
+Numbered = tuple[int, ToolCall]
+
+
+class Batch:
+    """The calls of one response. `key`: of the iteration. `deadline`: of the turn, by the event loop's clock. `add`: takes
+    the answers, in order.
+    """
+
+    def __init__(
+        self,
+        execution: ResolvedAgentExecution,
+        io: ResolvedIo,
+        key: str,
+        deadline: float,
+        add: Callable[[Message], None],
+    ) -> None:
+        self._execution = execution
+        self._io = io
+        self._key = key
+        self._deadline = deadline
+        self._add = add
+
+    async def run(self, calls: Sequence[ToolCall], answered: Collection[str], *, parallel: bool) -> None:
+        """Makes those calls that have no answer. Raises Ended where one has to wait, or the time is over; HostFault."""
+        pending = [(number, call) for number, call in enumerate(calls, 1) if call.id not in answered]
+        if parallel and len(pending) > 1:
+            await self._at_once(pending)
+            return
+        for one in pending:
+            self._add(await self._answer(one, await self._admit(one)))
+
+    async def _at_once(self, pending: Sequence[Numbered]) -> None:
+        found: list[tuple[Numbered, Admitted | Refused]] = []
+        ended: Ended | None = None
+        async with AsyncExitStack() as held:
+            for one in pending:
+                try:
+                    outcome = await self._admit(one)
+                except Ended as ending:  # those before it are made all the same
+                    ended = ending
+                    break
+                if isinstance(outcome, Admitted):
+                    await held.enter_async_context(outcome)
+                found.append((one, outcome))
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._answer(one, outcome)) for one, outcome in found]
+        for task in tasks:
+            self._add(task.result())
+        if ended is not None:
+            raise ended
+
+    async def _admit(self, one: Numbered) -> Admitted | Refused:
+        """Raises Ended."""
+        number, call = one
+        left = self._left()
+        if left <= 0:
+            raise Ended("stopped", "turn-timeout", f"{self._execution.runtime.turn_timeout:g} seconds")
+        tool = self._execution.registry.meant(call.wire)
+        found = await admit(
+            self._execution,
+            call.wire if tool is None else tool,
+            call.arguments,
+            self._io,
+            key=f"{self._key}.{number}",
+            within=left,
+        )
+        if isinstance(found, Paused):
+            raise Ended("paused", "asked", spelled(found.decision.tool), questions=found.questions)
+        return found
+
+    async def _answer(self, one: Numbered, outcome: Admitted | Refused) -> Message:
+        _, call = one
+        for _ in range(MAX_ADMISSIONS):
+            if isinstance(outcome, Refused):
+                return Message("tool", outcome.text, call_id=call.id)
+            try:
+                return Message("tool", await self._result(outcome), call_id=call.id)
+            except Lapsed:
+                try:
+                    outcome = await self._admit(one)
+                except Ended:  # what it waits for is asked when the model makes the call again
+                    break
+        return Message("tool", CHANGED, call_id=call.id)
+
+    async def _result(self, call: Admitted) -> str:
+        run = call.decision.run
+        result = await perform(call, CallContext(run, self._io, call.key, self._deadline), max(0.0, self._left()))
+        text = result.text if result.ok else f"[failed] {result.text}"
+        if call.edited:
+            text = f"[A person changed the call to {spelled(call.decision.tool)} {call.wire}]\n{text}"
+        return cut(text, run.runtime.tool_result)
+
+    def _left(self) -> float:
+        return self._deadline - asyncio.get_running_loop().time()

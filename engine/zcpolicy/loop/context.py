@@ -1,0 +1,117 @@
+"""What a running tool may do, all of it within the execution that called it.
+
+In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a `ToolContext`; the tool `load_skill`.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from itertools import count
+from typing import Any, Final
+
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.identity import Identity
+from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.bounded import InnerRefused
+from zcpolicy.loop.gate import Lapsed, Paused, Refused, admit_all, perform
+from zcpolicy.loop.report import report
+from zcpolicy.memory import MemoryAccess
+from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.sources import HostTool, InnerCall, Json, RegistryView, ToolContext, ToolResult
+from zcpolicy.texts import spelled
+
+MAX_INNER_CALLS: Final = 1_000
+"""Calls that a tool may ask for at once."""
+
+
+class CallContext:
+    """A `ToolContext`. `key`: of the call that runs; `deadline`: of the turn, by the event loop's clock."""
+
+    __slots__ = ("_deadline", "_io", "_key", "_numbers", "_run")
+
+    def __init__(self, run: ResolvedAgentExecution, io: ResolvedIo, key: str, deadline: float) -> None:
+        self._run = run
+        self._io = io
+        self._key = key
+        self._deadline = deadline
+        self._numbers = count(1)
+
+    @property
+    def identity(self) -> Identity:
+        """Who acts, and for whom."""
+        return self._run.identity
+
+    @property
+    def registry(self) -> RegistryView:
+        """The tools of this execution."""
+        return self._run.registry
+
+    @property
+    def memory(self) -> MemoryAccess:
+        """What this execution may recall and remember."""
+        return self._run.renewed().memory
+
+    async def run(self, calls: Sequence[InnerCall]) -> list[ToolResult]:
+        """Runs calls in order, all of them admitted before the first runs. Raises InnerRefused: then none ran."""
+        wanted = tuple(calls)
+        if len(wanted) > MAX_INNER_CALLS:
+            raise InnerRefused(f"Nothing was run: more than {MAX_INNER_CALLS} calls at once.")
+        key = f"{self._key}.{next(self._numbers)}"
+        found = await admit_all(self._run, wanted, self._io, key=key)
+        if isinstance(found, Refused):
+            raise InnerRefused(f"Nothing was run, because of {spelled(found.decision.tool)}: {found.text}")
+        if isinstance(found, Paused):
+            raise InnerRefused(
+                "Nothing was run: a call needs an approval that is still to come. Make that call by itself."
+            )
+        results: list[ToolResult] = []
+        async with AsyncExitStack() as held:
+            for one in found:
+                await held.enter_async_context(one)
+            for one in found:
+                context = CallContext(self._run, self._io, one.key, self._deadline)
+                left = self._deadline - asyncio.get_running_loop().time()
+                try:
+                    results.append(await perform(one, context, left))
+                except Lapsed:
+                    results.append(ToolResult("The call was not made: it is not permitted any more.", ok=False))
+        return results
+
+    async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
+        """Has another agent do a task. A child that cannot be is a failed result."""
+        run = self._run.renewed()
+        report(self._io, "delegation", run, agent=agent, independent=independent)
+        try:
+            return await self._io.delegate(run, agent, task, independent)
+        except ResolveError as error:
+            return ToolResult(f"The task was not handed over: {error}.", ok=False)
+
+    def load_skill(self, skill: str) -> str:
+        """Its instructions; its restrictions hold from now on. Raises ResolveError."""
+        run = self._run.renewed()
+        run.load_skill(skill)
+        report(self._io, "skill", run, skill=skill)
+        return run.registry.instructions(skill)
+
+    def later(self, agent: str = "") -> Mapping[str, Json]:
+        """A ticket from which a run of the agent may start later, bounded by this execution. Raises ResolveError."""
+        run = self._run.renewed()
+        return {**run.ticket(), "agent": agent or run.agent}
+
+
+def load_skill_tool(name: str = "load_skill") -> HostTool:
+    """The host tool `load_skill(skill: string)`, for policies that declare it."""
+    parameters = {
+        "type": "object",
+        "properties": {"skill": {"type": "string"}},
+        "required": ["skill"],
+        "additionalProperties": False,
+    }
+    return HostTool(name, "Loads a skill: gives its instructions, under its rules.", parameters, _load_skill)
+
+
+async def _load_skill(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+    try:
+        return ToolResult(context.load_skill(arguments["skill"]))
+    except ResolveError as error:
+        return ToolResult(f"The skill was not loaded: {error}.", ok=False)

@@ -1,0 +1,47 @@
+"""Why a turn ends before the model has answered.
+
+In: what stands in the way. Out: `Ended`, which the loop turns into a `TurnResult`.
+"""
+
+from typing import Final
+
+from zcpolicy.approvals.question import Question
+from zcpolicy.combine import Verdict
+from zcpolicy.loop.turn import Status
+
+_NOTES: Final = {
+    "budget": "a limit of the policy is reached: {what}. Wait until there is room, or raise the limit",
+    "ledger-unavailable": "the ledger cannot be reached, so what is left of a limit is not known. Try again when it answers",
+    "iterations": "the turn has used all its requests to the model: {what}. Ask again to go on, or raise the limit",
+    "turn-timeout": "the turn's time is over: {what}. Ask again to go on, or raise `turn_timeout`",
+    "context": "what has to be sent does not fit in {what}. Raise `context`, or lower `tool_result`",
+    "stale-policy": "the policy was renewed, and has no such execution any more: {what}",
+    "asked": "a person is asked: {what}",
+}
+
+
+class Ended(Exception):
+    """The turn ends here. `reason`, `note`, `retry_after`, `questions` as of a `TurnResult`."""
+
+    def __init__(
+        self,
+        status: Status,
+        reason: str,
+        what: str = "",
+        *,
+        retry_after: float | None = None,
+        questions: tuple[Question, ...] = (),
+    ) -> None:
+        self.status: Status = status
+        self.reason = reason
+        self.note = _NOTES[reason].format(what=what)
+        self.retry_after = retry_after
+        self.questions = questions
+        super().__init__(self.note)
+
+
+def by_limit(denied: Verdict) -> Ended:
+    """The end by a limit that has no room."""
+    rules = "; ".join(str(rule.to_json()["text"]) for rule in denied.rules) or denied.note or "it has no room"
+    reason = denied.reason if denied.reason in _NOTES else "budget"
+    return Ended("stopped", reason, rules, retry_after=denied.retry_after)
