@@ -14,13 +14,16 @@ Scope = Literal["once", "exact", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May this call run? `text`: for a person, controls escaped. `scopes`: those that the approver may choose, `once` first.
+    """May this call run? `text`: for a person, controls escaped. `scopes`: those that the approver may choose, `once` first; one
+    beyond `once` holds for `remember_for` seconds at most, None: with its session.
 
     `route`: the route that is asked, "" for the person at the session. `rules`: `file:line` of what asked.
-    `binding`: the digest of all that a yes is bound to. `due`: seconds until no answer is a no; None: no time is set.
+    `key`: of the one call. `binding`: the digest of all that a yes is bound to; `tool_binding`: the same without the
+    arguments. `due`: seconds until no answer is a no. `id`: equal for the same question about the same call.
     """
 
     id: str
+    key: str
     text: str
     agent: str
     client: str
@@ -29,10 +32,12 @@ class Question:
     arguments: Mapping[str, Any]
     route: str
     scopes: tuple[Scope, ...]
+    remember_for: float | None
     rules: tuple[str, ...]
     because: tuple[str, ...]
     binding: str
-    due: float | None
+    tool_binding: str
+    due: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,10 @@ def asked_digest(verdict: Verdict) -> str:
     from hashlib import sha256
 
     asked = [
-        [one.name, rule.part, rule.data]
+        [one.body.kind, one.name, rule.part, rule.data]
         for one in verdict.said
-        if one.effect == "ask"
-        for rule in (one.rules if one.body is not None else ())
+        if one.effect == "ask" and one.body is not None
+        for rule in one.rules
     ]
     asked += [["protected"] for one in verdict.said if one.body is None and one.effect == "ask"]
     return sha256("\n".join(sorted(map(canonical, asked))).encode()).hexdigest()

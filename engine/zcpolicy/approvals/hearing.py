@@ -1,0 +1,124 @@
+"""Asking several approvers at once, for as long as there is time (SPEC 9).
+
+In: questions, each with whom to ask. Out: what each said. The first that is no plain yes ends it; whoever has not answered
+by then is told so (`asking.over`), cancelled, and not waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
+from threading import Event, Thread
+from typing import Any, Final, NamedTuple
+
+from zcpolicy.approvals.asking import context_of
+from zcpolicy.approvals.question import Approve, Approver, Later, Question
+from zcpolicy.approvals.weigh import Nothing, Worth
+from zcpolicy.execution import ResolvedAgentExecution
+
+GRACE_SECONDS: Final = 0.1
+"""For which a cancelled approver may tidy up; one that goes on after it is left alone, and what it says is not heard."""
+
+
+class Ask(NamedTuple):
+    """One question, whom it is put to, and what its answer is worth. `waits`: whether an awaitable answer is waited for."""
+
+    question: Question
+    approver: Approver
+    worth: Callable[[object], Worth]
+    waits: bool = True
+
+
+def is_async(approver: object) -> bool:
+    """Whether an approver is to be called in the event loop, and not in a thread."""
+    return iscoroutinefunction(approver) or iscoroutinefunction(getattr(approver, "__call__", None))  # noqa: B004 - its kind is asked, not whether it is there
+
+
+async def heard(run: ResolvedAgentExecution, asks: Sequence[Ask], seconds: float) -> list[Worth | None]:
+    """What each said, in order; None for whom the answer of another made needless."""
+    over = Event()
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + seconds
+    tasks: list[asyncio.Task[object]] = []
+    for ask in asks:
+        context = context_of(run, over)
+        tasks.append(loop.create_task(_said(ask, context.copy()), context=context))
+        tasks[-1].add_done_callback(_told)
+    found: list[Worth | None] = [None] * len(asks)
+    waiting = set(tasks)
+    try:
+        while waiting:
+            done, waiting = await asyncio.wait(
+                waiting, timeout=max(0.0, ends - loop.time()), return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                found[tasks.index(task)] = _worth(asks[tasks.index(task)], task)
+            if not done:
+                return [one or Nothing("nobody answered in time") for one in found]
+            if not all(one is None or isinstance(one, Approve | Later) for one in found):
+                break
+        return found
+    finally:
+        over.set()
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting, timeout=GRACE_SECONDS)
+
+
+def _worth(ask: Ask, task: asyncio.Task[object]) -> Worth:
+    if task.cancelled():
+        return Nothing("the approver gave up")
+    fault = task.exception()
+    return ask.worth(task.result()) if fault is None else Nothing(f"the approver failed: {type(fault).__name__}")
+
+
+def _told(task: asyncio.Task[object]) -> None:
+    """Takes note of what a task that nobody waits for raised, so that it is not reported as forgotten."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def _said(ask: Ask, context: Context) -> object:
+    approver: Any = ask.approver
+    if is_async(approver):
+        return await approver(ask.question)
+    found = await _in_thread(approver, ask.question, context)
+    return await _awaited(found) if ask.waits and isawaitable(found) else found
+
+
+async def _awaited(answer: Awaitable[object]) -> object:
+    return await answer
+
+
+def _in_thread(approver: Callable[[Question], object], question: Question, context: Context) -> asyncio.Future[object]:
+    """A thread of its own, which neither the turn nor the end of the process waits for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[object] = loop.create_future()
+
+    def deliver(answer: object, fault: BaseException | None) -> None:
+        if future.done():
+            if iscoroutine(answer):
+                answer.close()
+        elif fault is not None:
+            future.set_exception(ApproverFailed(type(fault).__name__))
+        else:
+            future.set_result(answer)
+
+    def work() -> None:
+        answer, fault = None, None
+        try:
+            answer = context.run(approver, question)
+        except BaseException as error:  # noqa: BLE001 - of the host's code: however it fails, it is no yes
+            fault = error
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(deliver, answer, fault)
+
+    Thread(target=work, name="zcpolicy approver", daemon=True).start()
+    return future
+
+
+class ApproverFailed(Exception):
+    """An approver raised. The message is the exception's type: what it says may quote what nobody should read."""
