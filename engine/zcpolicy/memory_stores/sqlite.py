@@ -65,12 +65,17 @@ class SqliteMemory:
             self._connection = sqlite3.connect(
                 file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute("PRAGMA trusted_schema = OFF")
-            self._indexed = self._prepare(full_text)
         except (OSError, sqlite3.Error) as error:
             raise MemoryUnavailable(f"the memory file cannot be opened: {type(error).__name__}") from None
+        try:
+            with self._reached():
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute("PRAGMA trusted_schema = OFF")
+                self._indexed = self._prepare(full_text)
+        except MemoryUnavailable:
+            self.close()
+            raise
 
     def _prepare(self, full_text: bool) -> bool:
         """Makes the tables that are missing. Whether there is an index of words."""
