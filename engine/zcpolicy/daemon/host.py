@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.order import Order, TurnRefused, bounds
@@ -15,19 +15,22 @@ from zcpolicy.daemon.paths.delegate import delegated
 from zcpolicy.daemon.sessions import Place, Sessions
 from zcpolicy.events import Event
 from zcpolicy.execution import ResolvedAgentExecution
-from zcpolicy.facts import Session
+from zcpolicy.facts import FactsError, Session
 from zcpolicy.identity import Identity
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
 from zcpolicy.loop.messages import Message
-from zcpolicy.program import Program
+from zcpolicy.program import CompiledError, Program
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
-from zcpolicy.registry.sources import AssemblyError, ToolSources, ToolSpec
+from zcpolicy.registry.sources import ToolSources, ToolSpec
 from zcpolicy.resolver import Resolver
 
 Models = Mapping[str, ResolvedModelAccess] | Callable[[str], ResolvedModelAccess]
 """The model of each agent, by its name. A callable raises LookupError for an agent that has none."""
+
+_CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
+"""What says that an execution, or its registry, cannot be."""
 
 
 def _nowhere(_event: Event) -> None:
@@ -71,17 +74,23 @@ class Host:
             raise
 
     async def _turn(self, order: Order) -> TurnResult:
-        async with order.seat.busy:
+        seat = order.seat
+        async with seat.busy:
+            if order.resume != (seat.paused is not None):
+                raise TurnRefused(
+                    "no turn waits here" if order.resume else "a turn of this session waits for an answer"
+                )
+            messages = seat.messages if order.resume else [*seat.messages, Message("user", order.text)]
             run = self.execution(order)
             model = self._model(run.agent)
             registry = await self.registry(run, order)
             try:
                 result = await run_tool_call_loop(
-                    run, model, self.io(order), [*order.seat.messages, Message("user", order.text)], system=self.system
+                    run, model, self.io(order), messages, system=self.system, resume=seat.paused
                 )
-                order.seat.messages = list(result.messages)
             finally:
                 await registry.close()
+            seat.messages, seat.paused = list(result.messages), result.state
             return result
 
     async def tools(self, order: Order) -> tuple[ToolSpec, ...]:
@@ -107,14 +116,14 @@ class Host:
                 independent=order.independent,
                 later=order.later,
             )
-        except ResolveError as error:
+        except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
 
     def resumed(self, ticket: Mapping[str, Any], saved: Mapping[str, Session]) -> ResolvedAgentExecution:
         """The execution that a ticket tells of. `saved`: sessions that may be open no more. Raises TurnRefused."""
         try:
             return self.resolver.resume(ticket, lambda name: self.sessions.session(name) or saved.get(name))
-        except ResolveError as error:
+        except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
 
     async def registry(self, run: ResolvedAgentExecution, order: Order, *, listing: bool = False) -> ScopedToolRegistry:
@@ -131,7 +140,7 @@ class Host:
                 exclude_delivery=site.exclude_delivery,
                 deferred=site.deferred,
             )
-        except AssemblyError as error:
+        except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
 
     def io(self, order: Order) -> ResolvedIo:

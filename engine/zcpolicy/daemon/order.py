@@ -43,7 +43,7 @@ class Order:
 
     `parent`: the execution that delegates; `independent=False`: bounded although it may be independent; `later`: a call
     of `parent` started this run for later.
-    `approvers`: whom this path can ask. `site`: what it withholds. `emit`: is given pieces of the answer.
+    `resume`: no new text: the turn that waits for an answer goes on. `approvers`: whom this path can ask. `site`: what it withholds. `emit`: is given pieces of the answer.
     """
 
     agent: str
@@ -55,6 +55,7 @@ class Order:
     independent: bool | None = None
     later: bool = False
     skills: tuple[str, ...] = ()
+    resume: bool = False
     approvers: Approvers = field(default_factory=Approvers)
     site: Site = OPEN
     emit: Callable[[str], None] = _unheard
@@ -74,3 +75,19 @@ def bounds(order: Order) -> Narrowing | None:
         only=only, deny=given.deny, ask=given.ask, autonomy=given.autonomy, limits=given.limits,
         exclude_memory=given.exclude_memory or site.exclude_memory,
     )  # fmt: skip
+
+
+def below(
+    order: Order,
+    *,
+    agent: str,
+    text: str,
+    surface: str,
+    seat: Seat,
+    parent: ResolvedAgentExecution,
+    independent: bool | None,
+) -> Order:
+    """A child's turn: whom it may ask, and what is withheld, are its delegator's; nothing else of the order is."""
+    return Order(
+        agent, text, surface, seat, parent=parent, independent=independent, approvers=order.approvers, site=order.site
+    )

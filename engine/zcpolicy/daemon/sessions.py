@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from zcpolicy.facts import Session
 from zcpolicy.loop.messages import Message
+from zcpolicy.loop.turn import TurnState
 
 MAX_CLIENTS: Final = 100_000
 """Clients that a host remembers; more are refused, since forgetting one would give it fresh budgets."""
@@ -30,10 +31,11 @@ class Full(Exception):
 
 @dataclass(slots=True)
 class Seat:
-    """One conversation: its session, its transcript, and one turn at a time."""
+    """One conversation: its session, its transcript, and one turn at a time. `paused`: the turn that waits for an answer."""
 
     session: Session
     messages: list[Message] = field(default_factory=list[Message])
+    paused: TurnState | None = None
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 

@@ -7,10 +7,10 @@ may ask is whom its delegator may; its labels join the delegator's with the answ
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from zcpolicy.daemon.order import Order, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused, below
+from zcpolicy.daemon.sessions import Full
 from zcpolicy.registry.sources import ToolResult
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ async def delegated(
     host: Host, order: Order, parent: ResolvedAgentExecution, agent: str, task: str, independent: bool
 ) -> ToolResult:
     """What the child answers. `independent=False` is bounded, whatever the policy would let it be."""
-    seat = host.sessions.open(parent.session.client, interactive=True, above=parent.session)
-    child = replace(
-        order, agent=agent, text=task, surface="delegate", seat=seat, parent=parent, independent=independent,
-        later=False, skills=(), narrowing=None,
-    )  # fmt: skip
+    try:
+        seat = host.sessions.open(parent.session.client, interactive=True, above=parent.session)
+    except Full as full:
+        return ToolResult(f"agent `{agent}` cannot be delegated to: {full}", ok=False)
+    child = below(order, agent=agent, text=task, surface="delegate", seat=seat, parent=parent, independent=independent)
     try:
         result = await host.turn(child)
     except TurnRefused as refused:

@@ -6,7 +6,7 @@ no hardware. Nobody waits at the other end to be asked: what asks is answered by
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from starlette.applications import Starlette
@@ -84,10 +84,11 @@ class _Gateway:
 
     async def _turn(self, request: Request, client: str) -> Response:
         members = read_object(await _body(request))
-        only(members, "agent", "text", "session")
-        agent, text = text_in(members, "agent"), text_in(members, "text")
+        only(members, "agent", "text", "session", "resume")
+        resume = members.get("resume", False) is True
+        agent, text = text_in(members, "agent"), text_in(members, "text", "" if resume else None)
         seat = self._seat(client, text_in(members, "session", ""))
-        result = await self.host.turn(self._order(agent, text, seat))
+        result = await self.host.turn(replace(self._order(agent, text, seat), resume=resume))
         return JSONResponse({**told(result), "session": seat.session.id})
 
     async def _tools(self, request: Request, client: str) -> Response:

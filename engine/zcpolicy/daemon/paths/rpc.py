@@ -167,8 +167,9 @@ class _Connection:
     # --- the methods ---------------------------------------------------------------------------------------------
 
     async def _turn(self, params: dict[str, Any], name: Any) -> None:
-        only(params, "agent", "text")
-        order = self._order(params, text_in(params, "text"))
+        only(params, "agent", "text", "resume")
+        resume = params.get("resume", False) is True
+        order = replace(self._order(params, text_in(params, "text", "" if resume else None)), resume=resume)
         if self.running is not None and not self.running.done():
             raise _Fault(BUSY, "a turn is running")
         self.running = asyncio.create_task(self._work(order, name))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import Order, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused, below
 from zcpolicy.daemon.sessions import Full
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.messages import Message
@@ -66,22 +66,9 @@ async def _step_of_another(host: Host, own: Order, run: ResolvedAgentExecution, 
         seat = host.sessions.open(run.session.client, interactive=True, above=run.session)
     except Full as full:
         return StepResult(step.agent, "failed", str(full))
+    child = below(own, agent=step.agent, text=step.prompt, surface="step", seat=seat, parent=run, independent=None)
     try:
-        return await _step(
-            host,
-            replace(
-                own,
-                agent=step.agent,
-                text=step.prompt,
-                surface="step",
-                seat=seat,
-                parent=run,
-                independent=None,
-                later=False,
-                skills=(),
-                narrowing=None,
-            ),
-        )
+        return await _step(host, child)
     finally:
         host.sessions.close(seat)
 

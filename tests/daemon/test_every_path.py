@@ -1,0 +1,240 @@
+"""The same agent on all six paths: what it is shown, what it may call, what bounds it (the scenarios that hold everywhere)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.world import GIVEN, WAYS, World, turn
+from zcpolicy import Narrowing
+from zcpolicy.daemon.order import Site
+from zcpolicy.facts import ToolName
+from zcpolicy.loop.scripted import calls
+
+ways = pytest.mark.parametrize("way", WAYS)
+
+READER = "agent worker { allow file_read }\nagent free { allow file_read }\n"
+WITH_FORGE = """
+agent worker { connect all_of_forge; allow file_read, forge/get_issue }
+agent free { allow file_read }
+"""
+BROAD = "agent worker { allow any except hand_over; delegate to free }\nagent free { allow any }\n"
+
+
+def wire(tool: ToolName) -> str:
+    return tool if isinstance(tool, str) else "__".join(tool)
+
+
+def everything() -> tuple[tuple[str, dict[str, object]], ...]:
+    """A call of each tool that only notes that it ran."""
+    return tuple((wire(tool), dict(arguments)) for tool, arguments in GIVEN.items())
+
+
+@ways
+def test_22_tools_of_a_server_are_only_there_for_whom_it_is_connected(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(WITH_FORGE, tmp_path, servers=True)
+        model = world.script("worker", calls(("forge__get_issue", {"number": 7})), "done")
+        assert await turn(way, world) == "done"
+        assert world.shown("worker") == {"file_read", "forge__get_issue"}
+        assert world.told("worker") == ["issue 7: the sky is blue"]
+        assert len(model.requests) == 2
+
+    asyncio.run(story())
+
+
+@ways
+def test_22_an_agent_without_the_bundle_neither_sees_nor_calls_nor_starts_the_server(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(
+            WITH_FORGE.replace("worker", "other").replace("free", "worker") + "agent free { allow file_read }",
+            tmp_path,
+            servers=True,
+        )
+        world.script("worker", calls(("forge__get_issue", {"number": 7})), "done")
+        assert await turn(way, world) == "done"
+        assert world.shown("worker") == {"file_read"}
+        assert "sky" not in " ".join(world.told("worker"))
+
+    asyncio.run(story())
+    ran = (tmp_path / "forge.log").read_text("utf-8").split() if (tmp_path / "forge.log").exists() else []
+    assert "get_issue" not in ran
+    assert way == "delegate" or ran == []  # the delegator has the server, and the child has nothing of it
+
+
+@ways
+def test_22_a_search_and_a_pipeline_find_nothing_of_it_either(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow tool_search, pipeline }\nagent free { allow file_read }", tmp_path, servers=True
+        )
+        steps = [{"tool": "forge__get_issue", "arguments": {"number": 7}}]
+        world.script("worker", calls(("tool_search", {"query": "issue"}), ("pipeline", {"steps": steps})), "done")
+        await turn(way, world)
+        found, piped = world.told("worker")
+        assert "forge" not in found
+        assert "no step ran" in piped
+
+    asyncio.run(story())
+
+
+@ways
+def test_23_only_one_tool_is_allowed(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(READER, tmp_path)
+        world.script("worker", calls(*everything()), "done")
+        await turn(way, world)
+        assert world.shown("worker") == {"file_read"}
+        assert world.ran == [("worker", "file_read")]
+        assert len(world.told("worker")) == len(GIVEN)
+
+    asyncio.run(story())
+
+
+@ways
+def test_24_a_narrowing_leaves_one_tool(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(BROAD, tmp_path)
+        world.script("worker", calls(*everything()), "done")
+        await turn(way, world, narrowing=Narrowing(only=["cron_add"]))
+        assert world.shown("worker") == {"cron_add"}
+        assert world.ran == [("worker", "cron_add")]
+
+    asyncio.run(story())
+
+
+@ways
+def test_24_and_in_a_child_of_it(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow any; delegate to free; delegate depth 2 }\nagent free { allow any }\n", tmp_path
+        )
+        world.script("worker", calls(("hand_over", {"agent": "free", "task": "all of it"})), "done")
+        world.script("free", calls(*everything()), "done below")
+        await turn(way, world, narrowing=Narrowing(only=["cron_add", "hand_over"]))
+        # `free` would be independent by `boss`, but its delegator here says nothing of the kind: `worker` bounds it
+        assert "Nothing" not in world.told("worker")[0]
+        assert set(world.ran) <= {("free", "cron_add")}
+
+    asyncio.run(story())
+
+
+@ways
+def test_25_an_empty_narrowing_leaves_nothing(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(BROAD, tmp_path)
+        world.script("worker", calls(*everything()), "done")
+        await turn(way, world, narrowing=Narrowing(only=[]))
+        assert world.ran == []
+        assert world.shown("worker") == set()
+
+    asyncio.run(story())
+
+
+@ways
+def test_25_what_the_site_allows_holds_as_a_narrowing_does(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(BROAD, tmp_path)
+        world.script("worker", calls(*everything()), "done")
+        await turn(way, world, site=Site(caller_allowed=frozenset({"cron_add", "hand_over"})))
+        assert world.shown("worker") == {"cron_add"}
+        assert world.ran == [("worker", "cron_add")]
+
+    asyncio.run(story())
+
+
+@ways
+def test_26_a_pipeline_with_a_refused_step_runs_no_step(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow file_read, pipeline; deny shell }\nagent free { allow file_read }", tmp_path
+        )
+        steps = [{"tool": name, "arguments": dict(GIVEN[name])} for name in ("file_read", "shell")]
+        world.script("worker", calls(("pipeline", {"steps": steps})), "done")
+        await turn(way, world)
+        assert world.ran == []
+
+    asyncio.run(story())
+
+
+@ways
+def test_31_32_what_is_denied_is_not_in_the_prompt_and_does_not_run_when_it_is_called_anyway(
+    way: str, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow any except hand_over; deny shell }\nagent free { allow file_read }", tmp_path
+        )
+        model = world.script(
+            "worker", calls(("shell", {"command": "ls"})), calls(("file_read", {"path": "/w/a"})), "done"
+        )
+        assert await turn(way, world) == "done"  # the turn went on
+        assert "shell" not in world.shown("worker")
+        assert "shell" not in model.requests[0].system
+        assert world.ran == [("worker", "file_read")]
+        refused = [event.data for event in world.of_kind("call")]
+        assert len(refused) >= 2
+
+    asyncio.run(story())
+
+
+@ways
+def test_30_a_child_never_has_a_freer_mode(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow any; autonomy readonly; deny shell; auto_approve hand_over; delegate to free }\n"
+            "agent free { allow any; autonomy full }\n".replace(
+                "autonomy readonly", "autonomy { read allow; low allow; medium deny; high deny }"
+            ),
+            tmp_path,
+        )
+        world.script("worker", calls(("hand_over", {"agent": "free", "task": "as you like"})), "done")
+        world.script("free", calls(*everything()), "done below")
+        await turn(way, world)
+        assert {tool for _, tool in world.ran} <= {"file_read", "fetch"}
+
+    asyncio.run(story())
+
+
+@ways
+def test_every_record_carries_the_path_and_who_acts_for_whom(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(READER, tmp_path)
+        world.script("worker", calls(("file_read", {"path": "/w/a"})), "done")
+        await turn(way, world)
+        mine = [event.identity for event in world.events if event.identity.agent == "worker"]
+        assert {one.surface for one in mine} == {way}
+        line = () if way not in ("delegate", "step") else ("boss",)
+        assert {tuple(agent for agent, _ in one.line) for one in mine} == {line}
+
+    asyncio.run(story())
+
+
+@ways
+def test_an_agent_that_is_not_there_runs_nothing(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(READER, tmp_path)
+        world.script("nobody", calls(*everything()), "done")
+        try:
+            said = await turn(way, world, "nobody")
+        except Exception as refused:  # noqa: BLE001 - a run has nobody else to tell
+            said = str(refused)
+        assert "nobody" in said
+        assert world.ran == []
+        assert world.models["nobody"].requests == []
+
+    asyncio.run(story())
+
+
+@ways
+def test_an_agent_without_a_model_runs_nothing(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(READER, tmp_path)
+        try:
+            said = await turn(way, world)
+        except Exception as refused:  # noqa: BLE001 - a run has nobody else to tell
+            said = str(refused)
+        assert "agent `worker` has no model" in said
+        assert world.of_kind("failed")
+
+    asyncio.run(story())
