@@ -100,9 +100,14 @@ class _Connection:
         if not self._ready.done():
             await self._owner
 
+    def _client(self) -> Client:
+        if self._ending.is_set() or self._owner.done():
+            raise ConnectionError("the connection is closed")
+        return self._ready.result()
+
     async def tools(self) -> Sequence[McpTool]:
         """All pages of its list."""
-        client = await self._ready
+        client = self._client()
         if client.server_capabilities.tools is None:
             return ()
         pages = _pages(lambda cursor: client.list_tools(cursor=cursor))
@@ -112,37 +117,36 @@ class _Connection:
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> ToolResult:
         """What the server refuses is a failed result."""
-        client = await self._ready
         try:
             json.dumps(arguments)
         except TypeError:  # the client would send a `Decimal` as text: not what was judged
             return ToolResult("a number has more digits than the server is sent", ok=False)
         try:
-            result = await client.call_tool(tool, dict(arguments))
-        except MCPError as error:
+            result = await self._client().call_tool(tool, dict(arguments))
+        except (MCPError, ConnectionError) as error:
             return ToolResult(str(error), ok=False)
         return ToolResult(_text(result.content), ok=not result.is_error)
 
     async def resources(self) -> Sequence[str]:
-        client = await self._ready
+        client = self._client()
         if client.server_capabilities.resources is None:
             return ()
         pages = _pages(lambda cursor: client.list_resources(cursor=cursor))
         return [str(one.uri) async for page in pages for one in page.resources]
 
     async def read(self, uri: str) -> str:
-        client = await self._ready
+        client = self._client()
         return "\n".join(_content(one) for one in (await client.read_resource(uri)).contents)
 
     async def prompts(self) -> Sequence[str]:
-        client = await self._ready
+        client = self._client()
         if client.server_capabilities.prompts is None:
             return ()
         pages = _pages(lambda cursor: client.list_prompts(cursor=cursor))
         return [one.name async for page in pages for one in page.prompts]
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        client = await self._ready
+        client = self._client()
         found = await client.get_prompt(name, dict(arguments))
         return "\n".join(f"{one.role}: {_text([one.content])}" for one in found.messages)
 

@@ -1,0 +1,308 @@
+"""Servers: who gets their tools, how they are started and let go of, and what happens where that fails."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.registry.offers import BUILTINS, SERVERS, forge, odd, registry, run_of
+from zcpolicy import Narrowing
+from zcpolicy.registry import connecting
+from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
+from zcpolicy.registry.scoped import ScopedToolRegistry, runner_of
+from zcpolicy.registry.sources import McpConnection, McpServer, McpTool, ToolResult, ToolSources
+
+NOBODY: Any = None
+"""The context of a tool that asks for none."""
+
+TWO = """
+agent a { connect forge; allow forge/*, file_read, tool_search }
+agent b { allow any }
+agent some { connect reading; allow forge/*, file_read }
+agent c narrows a { connect none }
+"""
+
+
+def of(agent: str, log: Path, policy: str = TWO, **given: Any) -> tuple[list[Any], list[str]]:
+    """The tools of an agent, and what the forge wrote."""
+
+    async def story() -> list[Any]:
+        sources = ToolSources(BUILTINS, servers={"forge": forge(log)})
+        knobs = {key: given.pop(key) for key in ("caller_allowed", "connect_mcp", "deferred") if key in given}
+        async with registry(run_of(policy, agent, **given), sources, **knobs) as made:
+            assert made.failures == {} or knobs.get("deferred")
+            return [*made.names()]
+
+    names = asyncio.run(story())
+    return names, log.read_text().split("\n")[:-1] if log.exists() else []
+
+
+FORGE = [("forge", name) for name in ("broken", "get_issue", "push_file", "set_rate")]
+
+
+def test_each_agent_has_the_servers_of_its_bundles(tmp_path: Path) -> None:
+    """Scenario 22: what no bundle connects is not even started."""
+    assert of("a", tmp_path / "a") == (["file_read", *FORGE], ["start", "end"])
+    assert of("b", tmp_path / "b") == (["deliver", "file_read", "send_mail", "shell"], [])
+    assert of("some", tmp_path / "some") == (["file_read", ("forge", "get_issue")], ["start", "end"])
+    assert of("c", tmp_path / "c") == (["file_read"], [])
+
+
+def test_a_child_has_no_server_that_its_delegator_has_not(tmp_path: Path) -> None:
+    policy = """
+        agent a { allow any; delegate to b }
+        agent b { connect forge; allow any }
+    """
+
+    async def story() -> None:
+        parent = run_of(policy)
+        child = parent.resolver.resolve("b", parent=parent)
+        sources = ToolSources(BUILTINS, servers={"forge": forge(tmp_path / "log")})
+        async with registry(child, sources) as made:
+            assert made.names() == ("deliver", "file_read", "send_mail", "shell")
+        assert not (tmp_path / "log").exists()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("given", "there", "starts"),
+    [
+        ({"connect_mcp": False}, ["file_read"], False),
+        ({"caller_allowed": ["file_read"]}, ["file_read"], False),
+        ({"caller_allowed": [("forge", "get_issue"), "shell"]}, [("forge", "get_issue")], True),
+        ({"narrowing": Narrowing(only=["file_read"])}, ["file_read"], False),
+        ({"narrowing": Narrowing(deny=[("forge", "get_issue")])}, ["file_read", FORGE[0], *FORGE[2:]], True),
+        ({"deferred": True}, ["file_read", *FORGE], True),
+    ],
+)
+def test_what_a_site_takes_away(given: dict[str, Any], there: list[Any], starts: bool, tmp_path: Path) -> None:
+    """A server of which nothing is left is not started."""
+    assert of("a", tmp_path / "log", **given) == (there, ["start", "end"] if starts else [])
+
+
+def test_a_tool_that_the_policy_does_not_know_is_absent_though_the_server_lists_it() -> None:
+    async def story() -> None:
+        servers = {"forge": McpServer(Shelf(["get_issue", "new_tool"]).connect)}
+        async with registry(run_of(TWO), ToolSources(servers=servers)) as made:
+            assert made.names() == (("forge", "get_issue"),)
+            assert made.find("forge__new_tool") is None
+
+    asyncio.run(story())
+
+
+def test_calls_reach_the_server_and_its_failures_come_back(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with registry(run_of(TWO), ToolSources(servers={"forge": forge(tmp_path / "log")})) as made:
+
+            async def call(name: str, **arguments: Any) -> ToolResult:
+                run = runner_of(made, ("forge", name))
+                assert run is not None
+                return await run(arguments, NOBODY)
+
+            assert await call("get_issue", number=3) == ToolResult("issue 3: the sky is blue")
+            assert await call("set_rate", rate=1.5) == ToolResult("the rate is 1.5")
+            broken = await call("broken")
+            assert (broken.ok, broken.text) == (False, "Error executing tool broken")
+            wrong = await call("get_issue", number="three")
+            assert not wrong.ok
+            exact = await call("set_rate", rate=Decimal("0.10000000000000000000000001"))
+            assert exact == ToolResult("a number has more digits than the server is sent", ok=False)
+
+    asyncio.run(story())
+
+
+def test_a_server_is_let_go_of_once_however_often_its_registry_is_closed(tmp_path: Path) -> None:
+    async def story() -> None:
+        execution = run_of(TWO)
+        made = await ScopedToolRegistry.assemble(execution, ToolSources(servers={"forge": forge(tmp_path / "log")}))
+        run = runner_of(made, ("forge", "get_issue"))
+        await asyncio.gather(*(made.close() for _ in range(3)))
+        await made.close()
+        assert (tmp_path / "log").read_text().split() == ["start", "end"]
+        assert runner_of(made, ("forge", "get_issue")) is None
+        assert run is not None
+        late = await run({"number": 1}, NOBODY)  # held on to since before it was closed
+        assert not late.ok
+
+    asyncio.run(story())
+
+
+# --- what fails ------------------------------------------------------------------------------------------------
+
+ODD = """
+tool odd/same() risk read
+tool odd/tool0() risk read
+bundle both { server odd; server forge }
+bundle gone { server gone }
+tool gone/x() risk read
+agent a { connect both, gone; allow any }
+"""
+
+
+def failing(server: McpServer) -> tuple[list[Any], dict[str, str]]:
+    """What is there, and why the rest is not, where one server fails beside the forge."""
+
+    async def story() -> tuple[list[Any], dict[str, str]]:
+        servers = {"odd": server, "forge": forge()}
+        async with registry(run_of(ODD), ToolSources(servers=servers), caller_allowed=[*FORGE, ("odd", "same")]) as made:
+            return [*made.names()], dict(made.failures)
+
+    return asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        (odd("dies"), "it cannot be connected: MCPError: Connection closed"),
+        (odd("twice"), "it cannot be connected: AssemblyError: it lists two tools `same`"),
+        (odd("endless"), "it cannot be connected: AssemblyError: it lists more than 100 pages"),
+        (McpServer(StdioServer("/no/such/program").connect), "it cannot be connected: FileNotFoundError: "),
+        (McpServer(HttpServer("http://127.0.0.1:9/mcp").connect), "it cannot be connected: "),
+    ],
+    ids=["dies", "lists a tool twice", "lists without end", "is not installed", "does not listen"],
+)
+def test_a_server_that_fails_is_absent_and_told_of(server: McpServer, why: str) -> None:
+    names, failures = failing(server)
+    assert names == FORGE
+    assert [*failures] == ["odd"]
+    assert failures["odd"].startswith(why)
+
+
+def test_a_server_that_the_host_does_not_have_is_told_of() -> None:
+    async def story() -> None:
+        async with registry(run_of(ODD), ToolSources(BUILTINS, servers={"forge": forge()})) as made:
+            assert made.failures == {name: "the host has no server of this name" for name in ("gone", "odd")}
+
+    asyncio.run(story())
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_server_that_does_not_answer_is_given_up_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "MAX_CONNECT_SECONDS", 3.0)
+    names, failures = failing(odd("silent", tmp_path / "pid"))
+    assert (names, failures) == (FORGE, {"odd": "it cannot be connected: TimeoutError"})
+    assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+def test_an_assembly_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+    async def story() -> None:
+        run, log, pid = run_of(ODD), tmp_path / "log", tmp_path / "pid"
+        sources = ToolSources(servers={"forge": forge(log), "odd": odd("silent", pid)})
+        task = asyncio.create_task(ScopedToolRegistry.assemble(run, sources))
+        while not (log.exists() and pid.exists() and pid.read_text()):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert log.read_text().split() == ["start", "end"]
+        assert is_gone(int(pid.read_text()))
+        async with registry(run, ToolSources(BUILTINS)) as made:  # nothing of it is left in the execution either
+            assert "shell" in made.names()
+
+    asyncio.run(story())
+
+
+# --- over HTTP -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening(log: Path) -> Iterator[str]:
+    """The forge over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    command = [sys.executable, str(SERVERS / "forge.py"), str(port)]
+    with subprocess.Popen(command, env={**os.environ, "FORGE_LOG": str(log)}, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(200):
+                with socket.socket() as tried:
+                    if tried.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+
+
+def test_a_server_over_http(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        sources = ToolSources(servers={"forge": McpServer(HttpServer(url, {"X-Team": "a"}).connect)})
+        async with registry(run_of(TWO), sources) as made:
+            assert made.names() == tuple(FORGE)
+            run = runner_of(made, ("forge", "get_issue"))
+            assert run is not None
+            assert (await run({"number": 7}, NOBODY)).text == "issue 7: the sky is blue"
+
+    with listening(tmp_path / "log") as url:
+        asyncio.run(story(url))
+
+
+# --- a connection that a host pools ----------------------------------------------------------------------------
+
+
+@dataclass
+class Shelf:
+    """A server in the process of the host, which lists what it is told to and counts."""
+
+    tools_: list[str]
+    opened: int = 0
+    closed: int = 0
+
+    async def connect(self) -> McpConnection:
+        self.opened += 1
+        return self
+
+    async def tools(self) -> list[McpTool]:
+        return [McpTool(name, "", {"type": "object"}) for name in self.tools_]
+
+    async def call(self, tool: str, arguments: Any) -> ToolResult:
+        return ToolResult(tool)
+
+    async def resources(self) -> list[str]:
+        return []
+
+    async def read(self, uri: str) -> str:
+        return uri
+
+    async def prompts(self) -> list[str]:
+        return []
+
+    async def prompt(self, name: str, arguments: Any) -> str:
+        return name
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+def test_every_execution_connects_for_itself() -> None:
+    async def story() -> None:
+        shelf = Shelf(["get_issue"])
+        sources = ToolSources(servers={"forge": McpServer(shelf.connect)})
+        first, second = run_of(TWO), run_of(TWO)
+        async with registry(first, sources) as one, registry(second, sources) as two:
+            assert shelf.opened == 2
+            await one.close()
+            assert one.names() == ()
+            assert two.names() == (("forge", "get_issue"),)
+        assert shelf.closed == 2
+
+    asyncio.run(story())
