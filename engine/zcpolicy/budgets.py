@@ -1,194 +1,342 @@
-"""Limits (SPEC 8): what is spent in the pots that a call counts in, and whether there is room.
+"""Limits (SPEC 8): whether there is room, and what is reserved, settled and given back.
 
-In: a plan, judged arguments, the execution. Out: the deny of an exhausted limit, or what the call would spend.
+In: an execution, what it is about to spend. Out: a reservation, or the deny of a limit that has no room.
 """
 
 from __future__ import annotations
 
+from _weakref import ref
+
+from zcpolicy.authority import SealError, genuine
 from zcpolicy.combine import Verdict
-from zcpolicy.exact import added, number_of, number_text
-from zcpolicy.pots import Unpayable, amount_of, pot_names
-from zcpolicy.program import names_in
-from zcpolicy.stack import RuleRef
-from zcpolicy.windows import NoTime, calendar, starts_after
+from zcpolicy.exact import added, number_text
+from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Reserved
+from zcpolicy.pots import (
+    CALL,
+    Unpayable,
+    charges_of,
+    limits_of,
+    line_of,
+    money_of,
+    must_be_priced,
+    reported,
+    spender_of,
+)  # fmt: skip
+from zcpolicy.windows import NoTime, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from decimal import Decimal
+    from collections.abc import Mapping, Sequence
     from typing import Any, Final
 
+    from zcpolicy.decision import Decision
     from zcpolicy.execution import ResolvedAgentExecution
-    from zcpolicy.facts import Session, ToolName
-    from zcpolicy.ledgers.memory import Charge, Spent
+    from zcpolicy.facts import ToolName
+    from zcpolicy.ledgers.contract import Ledger, Pot, Spent
+    from zcpolicy.loop.access import ResolvedModelAccess
+    from zcpolicy.loop.messages import Usage
     from zcpolicy.plan import Plan
-    from zcpolicy.shapes import Limit
-    from zcpolicy.stack import BodyRef, Level, Stack
+    from zcpolicy.pots import Amounts, Counting, Number
 
-ONE_EACH: Final = ("calls", "concurrent calls")
-"""The units of which every call takes one."""
+NO_TIME: Final = "the session's clock does not tell the time"
+_NOTHING: Final[dict[str, Any]] = {}
 
 
-class Counting:
-    """One limit as a stack sees it. `above`: how many executions above the acting one it stands."""
+class Budgets:
+    """What one execution may spend. Made by `ResolvedAgentExecution.budgets`. Safe to use from many threads.
 
-    __slots__ = ("above", "amount", "argument", "each", "key", "level", "limit", "rule", "tools", "unit")
+    Whatever is spent counts for this execution and for every one above it. Its methods wait where the ledger is
+    `blocking`: an async host calls them in a thread. `key`: names one reservation in the whole ledger; asking again
+    with the same key charges nothing again. None of them raises but SealError.
+    """
 
-    def __init__(self, stack: Stack, above: int, level: Level, body: BodyRef, index: int, limit: Limit) -> None:
-        self.above = above
-        self.level = level
-        self.limit = limit
-        self.rule = RuleRef(body, "limits", index)
-        self.unit = limit["unit"]
-        self.amount = number_of(limit["amount"])
-        self.argument = tuple(limit.get("argument", ()))
-        self.each = tuple(limit.get("each", ()))
-        self.tools: frozenset[ToolName] | None = names_in(stack.program, limit["tools"]) if "tools" in limit else None
-        bare: Any = {name: part for name, part in limit.items() if name not in ("amount", "tools")}
-        self.key = (repr(sorted(bare.items())), level.agent, self.tools)
+    __slots__ = ("_held", "_unrecorded")
+
+    def __init__(self, run: ResolvedAgentExecution) -> None:
+        genuine(run)
+        self._held = ref(run)
+        self._unrecorded: set[str] = set()  # in no ledger: no limit bounds them, and it could not be reached
 
     @property
-    def roomy(self) -> bool:
-        """Whether any one call fits, while nothing was ever charged."""
-        fits = self.amount >= 1 if self.unit in ONE_EACH else self.unit != "sum"
-        return fits and not self.by_value()
+    def _run(self) -> ResolvedAgentExecution:
+        run = self._held()
+        if run is None:
+            raise SealError("the execution is gone")
+        genuine(run)
+        return run
 
-    def by_value(self) -> tuple[str, ...]:
-        """The path below args of `for each args.x`, else nothing."""
-        return self.each[1:] if self.each[:1] == ("args",) else ()
+    # --- calls of tools ------------------------------------------------------------------------------------------
 
+    def reserve(self, decision: Decision, key: str, cost: Mapping[str, object] | None = _NOTHING) -> Reserved | Verdict:
+        """All that a call spends, at once, or the deny: reason `budget`, or `ledger-unavailable`.
 
-class Pot:
-    """One pot, as one call sees it. `value`: which one, of a limit that keeps one per value."""
+        `cost`: what the call is expected to cost, by currency; empty: it costs nothing; None: that is not known.
+        """
+        plan = decision.verdict.plan
+        if plan is None:
+            return decision.verdict
+        try:
+            if cost is None or len(cost):
+                must_be_priced(cost, plan.limits)
+        except Unpayable as error:
+            found: Reserved | Verdict = _unpayable(error)
+        else:
+            amounts = {**CALL, **money_of(cost)}
+            found = self._take(key, plan.limits, amounts, plan.name, decision.arguments)
+        if isinstance(found, Verdict):
+            found.plan, found.tool = plan, plan.name
+            found.bits, found.said = decision.verdict.bits, decision.verdict.said
+        return found
 
-    __slots__ = ("counting", "need", "session", "spent", "value")
-
-    def __init__(self, counting: Counting, session: Session, value: str | None, need: int | Decimal) -> None:
-        self.counting = counting
-        self.session = session
-        self.value = value
-        self.need = need
-        self.spent: Spent | None = None
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What makes it the same pot; its amount does not: an edited limit applies to what is spent."""
-        session = self.session
-        return (*self.counting.key, session.client, session.id, session.turn, self.value)
-
-    def counts(self, charge: Charge) -> bool:
-        """Whether a charge of the unit was taken from this pot."""
-        one = self.counting
-        return (
-            charge.currency == one.limit.get("currency", "")
-            and charge.argument == one.argument
-            and (one.tools is None or charge.tool in one.tools)
-            and self._in_window(charge)
-            and self._of_owner(charge)
-            and self._of_each(charge)
-        )
-
-    def _in_window(self, charge: Charge) -> bool:
-        kind = self.counting.limit["window"]["kind"]
-        if kind == "turn":
-            return (self.session.id, self.session.turn) in charge.turns
-        return kind != "session" or self.session.id in charge.sessions
-
-    def _of_owner(self, charge: Charge) -> bool:
-        kind, _, name = self.counting.limit["pot"].partition(":")
-        if kind == "agent":
-            return name in charge.chains
-        if kind == "skill":
-            return name in charge.skills
-        return kind == "ceiling" or self.session.id in charge.sessions
-
-    def _of_each(self, charge: Charge) -> bool:
-        each = self.counting.each
-        if not each:
+    def dispatch(self, key: str) -> bool:
+        """From now on it counts, whatever comes. False: the call must not run, its place is gone."""
+        if key in self._unrecorded:
             return True
-        if each[0] == "client":
-            return self.session.client in charge.clients
-        if each[0] == "session":
-            return self.session.id in charge.sessions
-        if each[0] == "agent":
-            return self.counting.level.agent in charge.agents
-        return self.value in charge.values.get(each[1:], ())
+        try:
+            return self._ledger.dispatch(key, self._clock())
+        except LedgerUnavailable:
+            return False
+
+    def settle(self, key: str, *, cost: Mapping[str, object] | None = None, seconds: float | None = None) -> None:
+        """The call is over, whether it succeeded, failed or was cancelled. What is not told counts as reserved.
+
+        `cost`: what it really cost, by currency; `seconds`: how long it took. What goes beyond the reservation is
+        recorded whole. Where the ledger cannot be reached it counts as reserved.
+        """
+        amounts = money_of(cost)
+        took = reported(seconds)
+        if took is not None:
+            amounts["time", ""] = took
+        self._settle(key, amounts)
+
+    def release(self, key: str) -> None:
+        """Gives back what was reserved for a call that never left; what left counts."""
+        if key in self._unrecorded:
+            self._unrecorded.discard(key)
+            return
+        try:
+            self._ledger.release(key)
+        except LedgerUnavailable:
+            return  # its lease gives it back
+
+    def renew(self, key: str) -> None:
+        """The call still runs: its lease runs from now."""
+        if key not in self._unrecorded:
+            try:
+                self._ledger.renew(key, self._clock())
+            except LedgerUnavailable:
+                return  # should the lease end, it counts as reserved
+
+    # --- what no tool spends -------------------------------------------------------------------------------------
+
+    def iteration(self, key: str) -> Verdict | None:
+        """One more request to the model in this turn; a deny stops the turn."""
+        return self._once(key, "iterations")
+
+    def delegation(self, key: str) -> Verdict | None:
+        """One more execution below this one."""
+        return self._once(key, "delegations")
+
+    def model_call(
+        self, key: str, access: ResolvedModelAccess, input_tokens: int, max_output: int | None = None
+    ) -> Verdict | None:
+        """Reserves and dispatches one request. `input_tokens`: an estimate; `max_output`: tokens, else the access's."""
+        output = access.max_output_tokens if max_output is None else max_output
+        limits = self._limits("tokens", "money", "time")
+        cost = _cost(access, input_tokens, output)
+        try:
+            must_be_priced(cost, limits)
+        except Unpayable as error:
+            return _unpayable(error)
+        amounts: Amounts = {("tokens", ""): input_tokens + output, ("time", ""): 0, **money_of(cost)}
+        found = self._take(key, limits, amounts)
+        return found if isinstance(found, Verdict) else self._sent(key, found)
+
+    def model_done(self, key: str, access: ResolvedModelAccess, usage: Usage, seconds: float | None = None) -> None:
+        """The request is over. Tokens that the host does not know, and their price, count as reserved."""
+        amounts: dict[tuple[str, str], Number] = {}
+        tokens_in, tokens_out = reported(usage.input_tokens), reported(usage.output_tokens)
+        if isinstance(tokens_in, int) and isinstance(tokens_out, int):
+            amounts = money_of(_cost(access, tokens_in, tokens_out))
+            amounts["tokens", ""] = tokens_in + tokens_out
+        took = reported(seconds)
+        if took is not None:
+            amounts["time", ""] = took
+        self._settle(key, amounts)
+
+    # --- what is left --------------------------------------------------------------------------------------------
+
+    def time_left(self, decision: Decision | None = None) -> float | None:
+        """Seconds that `time` limits leave, of this call or else of models; None: no limit says. 0 if it is not known."""
+        found = self._left("time", decision)
+        return None if found is None else float(found)
+
+    def tokens_left(self) -> int | None:
+        """Tokens that limits leave for a request, input and output together; None: no limit says. 0 if it is not known."""
+        found = self._left("tokens", None)
+        return None if found is None else int(found)
+
+    def _left(self, unit: str, decision: Decision | None) -> Number | None:
+        plan = decision.verdict.plan if decision is not None else None
+        arguments = decision.arguments if decision is not None else _NOTHING
+        limits = [one for one in plan.limits if one.unit == unit] if plan is not None else self._limits(unit)
+        if not limits:
+            return None
+        try:
+            looked = _looked(self._run, limits, {}, arguments)
+        except (NoTime, LedgerUnavailable, Unpayable):
+            return 0
+        return min((max(added(pot.limit, -spent.total), 0) for _, pot, spent in looked), default=None)
+
+    # --- the ledger ----------------------------------------------------------------------------------------------
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._run.resolver.ledger
+
+    def _clock(self) -> float:
+        """The time, for what has to go on where it is not known: then the ledger's own latest holds."""
+        try:
+            return told(self._run.session.clock)
+        except NoTime:
+            return 0.0
+
+    def _limits(self, *units: str) -> list[Counting]:
+        return [one for one in limits_of(self._run.stack, None) if one.unit in units]
+
+    def _once(self, key: str, unit: str) -> Verdict | None:
+        found = self._take(key, self._limits(unit), {(unit, ""): 1})
+        if isinstance(found, Verdict):
+            return found
+        denied = self._sent(key, found)
+        if denied is None:
+            self._settle(key, {})
+        return denied
+
+    def _sent(self, key: str, held: Reserved) -> Verdict | None:
+        if held.state == "reserved" and not self.dispatch(key):
+            return Verdict("deny", "ledger-unavailable", note="the ledger lost what was reserved")
+        return None
+
+    def _take(
+        self,
+        key: str,
+        limits: Sequence[Counting],
+        amounts: Amounts,
+        tool: ToolName | None = None,
+        arguments: dict[str, Any] = _NOTHING,
+    ) -> Reserved | Verdict:
+        run = self._run
+        try:
+            clock = told(run.session.clock)
+            pots = pots_of(limits, amounts, arguments, run)
+            spender = spender_of(run, tool, limits, arguments)
+            charges = charges_of(amounts, limits, arguments)
+        except NoTime:
+            return _unavailable(limits, NO_TIME)
+        except Unpayable as error:
+            return _unpayable(error)
+        try:
+            if not run.session.ledger:
+                raise LedgerUnavailable
+            found = self._ledger.reserve(key, spender, charges, [pot for _, pot in pots], clock)
+        except LedgerUnavailable:
+            if limits:
+                return _unavailable(limits)
+            self._unrecorded.add(key)
+            return Reserved(key, "reserved", clock, fresh=True)
+        if isinstance(found, Exhausted):
+            return _over([(counting, pot, spent) for (counting, pot), spent in zip(pots, found.spent, strict=True)])
+        return found
+
+    def _settle(self, key: str, amounts: Amounts) -> None:
+        if key in self._unrecorded:
+            self._unrecorded.discard(key)
+            return
+        actual = [Charge(unit, amount, currency) for (unit, currency), amount in amounts.items()]
+        try:
+            self._ledger.settle(key, actual, self._clock())
+        except LedgerUnavailable:
+            return  # it was dispatched, and counts as reserved
+
+
+# --- a look, before anybody is asked -------------------------------------------------------------------------------
 
 
 def exhausted(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> Verdict | None:
     """The deny, if a limit has no room for this call."""
-    if not run.session.ledger:
-        return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in plan.limits))
     try:
-        now = run.resolver.now(run.session)
-        pots = pots_of(plan, arguments, run, now)
-    except NoTime:
-        return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in plan.limits))
+        looked = _looked(run, plan.limits, CALL, arguments)
     except Unpayable as error:
-        return Verdict("deny", "budget", (error.args[0],), note=error.args[1])
-    over = [pot for pot in pots if pot.spent and added(pot.spent.total, pot.need) > pot.counting.amount]
-    if not over:
+        return _unpayable(error)
+    except NoTime:
+        return _unavailable(plan.limits, NO_TIME)
+    except LedgerUnavailable:
+        return _unavailable(plan.limits)
+    return None if all(spent.room for _, _, spent in looked) else _over(looked)
+
+
+def pots_of(
+    limits: Sequence[Counting], amounts: Amounts, arguments: dict[str, Any], run: ResolvedAgentExecution
+) -> list[tuple[Counting, Pot]]:
+    """The pots that something counts in, each with its limit. Raises Unpayable."""
+    line = line_of(run)
+    return [(counting, pot) for counting in limits for pot in counting.pots(amounts, arguments, line)]
+
+
+def _looked(
+    run: ResolvedAgentExecution, limits: Sequence[Counting], amounts: Amounts, arguments: dict[str, Any]
+) -> list[tuple[Counting, Pot, Spent]]:
+    """What is spent in each pot. Raises Unpayable, NoTime, LedgerUnavailable."""
+    if not run.session.ledger:
+        raise LedgerUnavailable
+    pots = pots_of(limits, amounts, arguments, run)
+    found = run.resolver.ledger.look([pot for _, pot in pots], told(run.session.clock))
+    return [(counting, pot, spent) for (counting, pot), spent in zip(pots, found, strict=True)]
+
+
+def _over(looked: Sequence[tuple[Counting, Pot, Spent]]) -> Verdict:
+    over = [(counting, spent) for counting, _, spent in looked if not spent.room]
+    waits = [spent.retry_after for _, spent in over]
+    retry = None if None in waits else max((wait for wait in waits if wait is not None), default=None)
+    rules = tuple(dict.fromkeys(counting.rule for counting, _ in over))
+    return Verdict("deny", "budget", rules, note="a limit is exhausted", retry_after=retry)
+
+
+def _unpayable(error: Unpayable) -> Verdict:
+    return Verdict("deny", "budget", (error.args[0],), note=error.args[1])
+
+
+def _unavailable(limits: Sequence[Counting], note: str = "") -> Verdict:
+    return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in limits), note=note)
+
+
+def _cost(access: ResolvedModelAccess, input_tokens: int, output_tokens: int) -> Mapping[str, object] | None:
+    """What a request costs by the host's prices; None where they do not say."""
+    if access.prices is None:
         return None
-    waits = [_retry_after(pot, now) for pot in over]
-    retry = None if None in waits else max(wait for wait in waits if wait is not None)
-    return Verdict(
-        "deny", "budget", tuple(pot.counting.rule for pot in over), note="a limit is exhausted", retry_after=retry
-    )
-
-
-def pots_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution, now: float) -> list[Pot]:
-    """The pots that a call counts in, with what is spent in each. Raises Unpayable."""
-    ledger = run.resolver.ledger
-    line = [run, *run.above()]
-    pots: list[Pot] = []
-    for counting in plan.limits:
-        session = line[min(counting.above, len(line) - 1)].session
-        need = _need(counting, arguments)
-        path = counting.by_value()
-        values: list[str] | list[None] = sorted(pot_names(path, arguments, counting.rule)) if path else [None]
-        for value in values:
-            pot = Pot(counting, session, value, need)
-            pot.spent = ledger.spent(pot.key, counting.unit, pot.counts, starts_after(counting.limit["window"], now))
-            pots.append(pot)
-    return pots
-
-
-def _need(counting: Counting, arguments: dict[str, Any]) -> int | Decimal:
-    if counting.unit in ONE_EACH:
-        return 1
-    return amount_of(counting.argument, arguments, counting.rule) if counting.unit == "sum" else 0
-
-
-def _retry_after(pot: Pot, now: float) -> float | None:
-    limit, window = pot.counting.amount, pot.counting.limit["window"]
-    if pot.need > limit or pot.spent is None:
+    try:
+        found: Any = access.prices.cost(access.model.name, input_tokens, output_tokens)
+    except Exception:  # noqa: BLE001 - the host's code: however it fails, there is no price
         return None
-    if window["kind"] == "calendar":
-        return calendar(window, now)[1] - now
-    if window["kind"] != "rolling":
-        return None
-    left = added(pot.spent.total, pot.need)
-    for charge in pot.spent.charges:
-        left = added(left, -charge.amount)
-        if left <= limit:
-            return max(0.0, charge.at + float(window.get("seconds", "0")) - now)
-    return None
+    return found if hasattr(found, "items") else None
 
 
 def charges_json(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> list[dict[str, Any]]:
     """What the call would spend of each pot, and what is spent there already."""
     try:
-        pots = pots_of(plan, arguments, run, run.resolver.now(run.session))
-    except (NoTime, Unpayable):
+        looked = _looked(run, plan.limits, CALL, arguments)
+    except (NoTime, Unpayable, LedgerUnavailable):
         return []
     return [
         {
-            "limit": pot.counting.rule.to_json()["text"],
-            "unit": pot.counting.unit,
+            "limit": counting.rule.to_json()["text"],
+            "unit": counting.unit,
             "amount": number_text(pot.need),
-            "spent": number_text(pot.spent.total if pot.spent else 0),
-            "of": pot.counting.limit["amount"],
-            "pot": pot.counting.limit["pot"],
+            "spent": number_text(spent.total),
+            "of": counting.limit["amount"],
+            "pot": counting.limit["pot"],
             "value": None if pot.value is None else pot.value[1:],
         }
-        for pot in pots
+        for counting, pot, spent in looked
     ]

@@ -6,6 +6,7 @@ In: a `require` and a call. Out: whether it is not met. A history that cannot be
 from __future__ import annotations
 
 from zcpolicy.call import same
+from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.operands import MISSING, dig
 from zcpolicy.program import names_in
 from zcpolicy.windows import NoTime
@@ -30,7 +31,7 @@ def unmet(require: Require, arguments: dict[str, Any], run: ResolvedAgentExecuti
     within = float(require["within"]) if "within" in require else None
     try:
         oldest = run.resolver.now(run.session) - within if within is not None else None
-    except NoTime:
+    except (NoTime, LedgerUnavailable):
         return True
     return not any(
         entry.ok

@@ -1,15 +1,15 @@
-"""What a permitted call leaves behind: labels, charges, an entry in the history.
+"""What a permitted call leaves behind: charges, labels, an entry in the history.
 
-In: a decision that permits. Out: nothing; the session, the ledger and the resolver's record grow.
+In: a decision that permits. Out: nothing; the ledger, the session and the resolver's record grow.
 """
 
 from __future__ import annotations
 
+from zcpolicy.combine import Verdict
 from zcpolicy.condition import truth_of
 from zcpolicy.facts import MAX_HISTORY, Entry
-from zcpolicy.ledgers.memory import Charge
 from zcpolicy.operands import Call
-from zcpolicy.pots import Unpayable, amount_of, pot_names
+from zcpolicy.refusals import PermitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +21,31 @@ if TYPE_CHECKING:
 
 
 def record(decision: Decision, ok: bool) -> None:
-    """Marks, charges and remembers a call that runs now. Raises NoTime, and then leaves nothing."""
+    """Charges, marks and remembers a call that runs now, in one step. Raises PermitError, and then leaves nothing."""
+    from os import urandom
+
+    budgets, key = decision.run.budgets, urandom(16).hex()
+    held = budgets.reserve(decision, key)
+    if isinstance(held, Verdict):
+        raise PermitError(f"the call is not permitted: {held.reason}" + (f", {held.note}" if held.note else ""))
+    if not budgets.dispatch(key):
+        raise PermitError("the call is not permitted: ledger-unavailable")
+    mark(decision)
+    budgets.settle(key)
+    remember(decision, ok=ok, at=held.at)
+
+
+def mark(decision: Decision) -> None:
+    """Puts the labels of a call on its session: when it is permitted, before it runs, whatever comes of it."""
     plan, run = decision.verdict.plan, decision.run
-    if plan is None:
-        return
-    now = run.resolver.now(run.session)
-    run.session.mark(labels_of(plan, decision.arguments, run))
-    run.resolver.ledger.add(charges_of(plan, decision.arguments, run, now))
-    entry = Entry(plan.name, decision.arguments, ok=ok, at=now, agent=run.agent)
+    if plan is not None:
+        run.session.mark(labels_of(plan, decision.arguments, run))
+
+
+def remember(decision: Decision, *, ok: bool, at: float) -> None:
+    """Puts a call that ran in the history. `ok`: the tool reported success. `at`: seconds since the epoch."""
+    run = decision.run
+    entry = Entry(decision.tool, decision.arguments, ok=ok, at=at, agent=run.agent)
     run.session.record(entry)
     done = run.resolver.done_by(run.session.client)
     done.append(entry)
@@ -40,37 +57,3 @@ def labels_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution
     """The labels that a call of these arguments puts on its session; what cannot be told marks."""
     call = Call(arguments, run.session, run.session.labels, plan.tool)
     return [rule.data["label"] for rule, node in plan.marks if node is None or truth_of(node, call) is not False]
-
-
-def charges_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution, now: float) -> list[Charge]:
-    """One call, and one sum for each argument that a limit on this tool sums."""
-    counted = plan.stack.counted
-    line = [run, *run.above()]
-    common: dict[str, Any] = {
-        "at": now,
-        "tool": plan.name,
-        "clients": frozenset(one.session.client for one in line),
-        "agents": tuple(level.agent for level in counted),
-        "chains": frozenset(name for level in counted for name in level.chain),
-        "skills": frozenset(skill for level in counted for skill in level.skills),
-        "sessions": frozenset(one.session.id for one in line),
-        "turns": frozenset((one.session.id, one.session.turn) for one in line),
-        "values": _values(plan, arguments),
-    }
-    sums = sorted({counting.argument for counting in plan.limits if counting.unit == "sum"})
-    return [
-        Charge(unit="calls", amount=1, **common),
-        *(Charge(unit="sum", amount=amount_of(path, arguments, None), argument=path, **common) for path in sums),
-    ]
-
-
-def _values(plan: Plan, arguments: dict[str, Any]) -> dict[tuple[str, ...], frozenset[str]]:
-    found: dict[tuple[str, ...], frozenset[str]] = {}
-    for counting in plan.limits:
-        path = counting.by_value()
-        if path:
-            try:
-                found[path] = pot_names(path, arguments, None)
-            except Unpayable:
-                continue
-    return found

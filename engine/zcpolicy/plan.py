@@ -27,13 +27,14 @@ from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any, Final
 
-    from zcpolicy.budgets import Counting
     from zcpolicy.condition import Node
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import Drift, Session, ToolName
+    from zcpolicy.ledgers.contract import Ledger
+    from zcpolicy.pots import Counting
     from zcpolicy.shapes import Answer, Rule, Tool
     from zcpolicy.stack import BodyRef, Stack
 
@@ -68,7 +69,7 @@ class Plan:
         "_sites",
         "_verdicts",
         "bodies",
-        "charged",
+        "ledger",
         "limits",
         "marks",
         "name",
@@ -86,10 +87,10 @@ class Plan:
         tool_id: int,
         tool: Tool,
         protects: bool,
-        charged: Mapping[str, object],
+        ledger: Ledger,
         drift: Drift | None = None,
     ) -> None:
-        self.charged = charged  # whether anything was ever charged
+        self.ledger = ledger
         self.stack = stack
         self.tool_id = tool_id
         self.tool = tool
@@ -182,13 +183,10 @@ class Plan:
         return question.may
 
     def _limit(self) -> None:
-        for above, level in enumerate(self.stack.counted):
-            for body in level.bodies:
-                for index, limit in enumerate(body.data.get("limits", ())):
-                    if "tools" not in limit or self._has(limit["tools"]):
-                        from zcpolicy.budgets import Counting
+        if any("limits" in body.data for level in self.stack.counted for body in level.bodies):
+            from zcpolicy.pots import limits_of
 
-                        self.limits.append(Counting(self.stack, above, level, body, index, limit))
+            self.limits = limits_of(self.stack, self.tool_id)
 
     def speaks(self, rule: Rule) -> bool:
         """Whether a rule is about this tool."""

@@ -286,7 +286,7 @@ class Resolver(Sealed):
         if known is not None and self._why_unknown(tool, known=True) != "not-canonical":
             data = head_of(self.program)["tools"][known]
             protects = self._protected is not None and any(sources(data["schema"]))
-            return Plan(stack, known, data, protects, self.ledger.charged, session.drift.get(tool))
+            return Plan(stack, known, data, protects, self.ledger, session.drift.get(tool))
         verdict = Verdict("deny", self._why_unknown(tool, known=False))
         verdict.tool = tool
         return verdict

@@ -1,0 +1,17 @@
+"""The ledgers that every test here runs on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from zcpolicy.ledgers.contract import Ledger
+from zcpolicy.ledgers.memory import MemoryLedger
+
+
+@pytest.fixture(params=["memory"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger in memory, and one in a file."""
+    found: Ledger = MemoryLedger()
+    yield found
+    found.close()
