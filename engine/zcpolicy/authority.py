@@ -33,6 +33,7 @@ class State:
     """
 
     __slots__ = (
+        "__weakref__",
         "approvals", "budgets", "independent", "later", "memory", "narrowing", "parent", "registry", "resolver",
         "session", "stack", "successor", "surface",
     )  # fmt: skip
@@ -63,13 +64,14 @@ class State:
         self.budgets: Budgets | None = None
 
 
-_made: dict[int, tuple[ref[ResolvedAgentExecution], State]] = {}
+_made: dict[int, tuple[ref[ResolvedAgentExecution], ref[State]]] = {}
+"""By identity. An execution holds its own state alive; if another is put in its place, the one on record is gone."""
 
 
 def enrol(run: ResolvedAgentExecution, state: State) -> None:
     """Puts an execution on record. For its maker alone."""
     key = id(run)
-    _made[key] = (ref(run, lambda _gone: _made.pop(key, None)), state)
+    _made[key] = (ref(run, lambda _gone: _made.pop(key, None)), ref(state))
 
 
 def genuine(run: ResolvedAgentExecution) -> State:
@@ -85,7 +87,9 @@ def _state(run: ResolvedAgentExecution) -> State:
     entry = _made.get(id(run))
     if entry is None or entry[0]() is not run:
         raise SealError(f"{type(run).__name__[:60]} is no execution that `Resolver.resolve` made")
-    state = entry[1]
+    state = entry[1]()
+    if state is None:
+        raise SealError("the execution was altered after `Resolver.resolve` made it")
     try:
         as_made = (
             run.resolver is state.resolver
@@ -104,5 +108,5 @@ def _state(run: ResolvedAgentExecution) -> State:
 
 def executions_of(resolver: Resolver) -> list[ResolvedAgentExecution]:
     """Those that a resolver made and that somebody still holds."""
-    found = [(made(), state) for made, state in list(_made.values()) if state.resolver is resolver]
-    return [run for run, _ in found if run is not None]
+    found = [(made(), state()) for made, state in list(_made.values())]
+    return [run for run, state in found if run is not None and state is not None and state.resolver is resolver]

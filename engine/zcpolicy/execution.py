@@ -11,7 +11,6 @@ from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, put
 from zcpolicy.skills import known_skills, loadable, may_load, with_skill
-from zcpolicy.windows import NoTime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ MAX_PLANS: Final = 4_096
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 
-    __slots__ = ("__weakref__", "_plans", "parent", "resolver", "session", "stack", "surface")
+    __slots__ = ("__weakref__", "_plans", "_state", "parent", "resolver", "session", "stack", "surface")
     _maker = "`Resolver.resolve`"
 
     if TYPE_CHECKING:
@@ -159,10 +158,7 @@ class ResolvedAgentExecution(Sealed):
             again = self.decide(decision.tool, decision.arguments)
             if again.effect == "deny" or (again.effect == "ask" and approved is not True):
                 raise PermitError(f"the call is not permitted: {again.reason}")
-            try:
-                record(again, ok is True)
-            except NoTime:
-                raise PermitError("the call cannot be recorded: the session's clock does not tell the time") from None
+            record(again, ok is True)
         return again
 
     def load_skill(self, skill: str) -> None:
@@ -307,5 +303,6 @@ def execution(state: State) -> ResolvedAgentExecution:
     put(run, "parent", state.parent)
     put(run, "surface", state.surface)
     put(run, "_plans", state.stack.decides)
+    put(run, "_state", state)
     enrol(run, state)
     return run

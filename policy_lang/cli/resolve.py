@@ -74,13 +74,24 @@ def _sections(found: dict[str, Any]) -> Iterator[tuple[str, list[Line]]]:
     yield "approvals", list(_approvals(found["approvals"]))
     yield "limits", [(_text(one, "limit"), _where(one)) for one in found["limits"]] or [("none", "")]
     yield "preconditions", [(_text(one, "require"), _where(one)) for one in found["preconditions"]] or [("none", "")]
-    values = found["runtime"]["values"].items()
-    yield "runtime", [(f"{key} {value}", "") for key, value in values] or [("nothing said", "")]
+    yield "runtime", [*_values(found["runtime"]["values"]), *_from(found["runtime"])]
     memory = found["memory"]
     yield "memory", [(f"{kind} {_list(memory[kind])}", "") for kind in ("read", "write")] + _from(memory)
     yield "skills", [(_list(found["skills"]["names"]), ""), *_from(found["skills"])]
     yield "delegation", list(_delegation(found["delegation"]))
     yield "servers", [(_list(found["connects"]["names"]), ""), *_from(found["connects"])]
+
+
+def _values(values: dict[str, Any]) -> Iterator[Line]:
+    for name, value in values.items():
+        said = (
+            ("on" if value else "off")
+            if isinstance(value, bool)
+            else f"{value:g}s"
+            if isinstance(value, float)
+            else value
+        )
+        yield f"{name} {said}", ""
 
 
 def _tools(tools: list[Any]) -> Iterator[Line]:

@@ -31,9 +31,9 @@ def surfaces(run: ResolvedAgentExecution) -> dict[str, Any]:
         "approvals": _approvals(bodies),
         "limits": list(_limits(run, bodies)),
         "preconditions": list(_requires(run, bodies)),
-        "runtime": _runtime(bodies),
+        "runtime": _runtime(run, bodies),
         "memory": _memory(bodies),
-        "skills": _shared(bodies, "skills", list),
+        "skills": {"names": list(run.loadable), "from": _origins(bodies, "skills")},
         "delegation": _delegation(run, bodies),
         "connects": _shared(bodies, "connect", lambda said: list(said["servers"])),
         "drift": _drift(bodies),
@@ -117,16 +117,9 @@ def _names(run: ResolvedAgentExecution, ids: str) -> list[Any]:
     return [program.tools[tool] for tool in sorted(tools_in(program, ids))]
 
 
-def _runtime(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
-    """The least of each number; off where anybody says off."""
-    values: dict[str, Any] = {}
-    for body in bodies:
-        for key, value in body.data.get("runtime", {}).items():
-            if value in ("on", "off"):
-                values[key] = "off" if "off" in (value, values.get(key)) else "on"
-            else:
-                values[key] = min(int(value), values.get(key, int(value)))
-    return {"values": dict(sorted(values.items())), "from": _origins(bodies, "runtime")}
+def _runtime(run: ResolvedAgentExecution, bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
+    """What the loop keeps to, defaults included."""
+    return {"values": run.runtime._asdict(), "from": _origins(bodies, "runtime")}
 
 
 def _memory(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
@@ -152,10 +145,13 @@ def _common(lists: Iterable[list[str]]) -> list[str]:
 
 def _delegation(run: ResolvedAgentExecution, bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
     """Whom it may delegate to, and how deep."""
-    said = [body.data.get("delegate", {}) for body in bodies]
-    to = {} if any(one.get("none") for one in said) else run.stack.own.root.data.get("delegate", {}).get("to", {})
-    depths = [int(one["depth"]) for one in said if "depth" in one]
-    return {"to": to, "depth": min(depths, default=1) if to else 0, "from": _origins(bodies, "delegate")}
+    rights = run.rights
+    granted: dict[str, dict[str, Any]] = run.stack.own.root.data.get("delegate", {}).get("to", {})
+    to = {
+        agent: {"independent": free} | {key: said for key, said in granted[agent].items() if key == "because"}
+        for agent, free in rights.to.items()
+    }
+    return {"to": to, "depth": rights.depth_left, "from": _origins(bodies, "delegate")}
 
 
 def _drift(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def test_resolve_shows_every_surface_with_origins(cli: Cli) -> None:
     ]
     assert said["skills"]["names"] == ["reading"]
     assert said["connects"]["names"] == ["github"]
-    assert said["delegation"]["to"] == {"helper": {}}
+    assert said["delegation"]["to"] == {"helper": {"independent": False}}
 
 
 def test_resolve_for_people(cli: Cli) -> None:

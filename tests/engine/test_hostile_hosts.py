@@ -171,12 +171,12 @@ def test_a_child_counts_for_the_client_of_those_above_it(client: str) -> None:
     assert above.decide("u", {}).reason == "budget"
 
 
-def test_sessions_that_host_each_other_end() -> None:
+def test_the_session_of_a_child_cannot_stand_above_its_delegator() -> None:
     one, two = Session(), Session()
     resolver = Resolver(program([T, U], *FAMILY))
     resolver.resolve("b", session=two, parent=resolver.resolve("a", session=one))
-    child = resolver.resolve("b", session=one, parent=resolver.resolve("a", session=two))
-    assert child.decide("t", {}).reason == "precondition"
+    with pytest.raises(ResolveError, match="is of a child of agent `a`"):
+        resolver.resolve("a", session=two)
     assert (one.above, two.above) == (None, one)
 
 

@@ -29,7 +29,7 @@ def resolver() -> Resolver:
 def forged(run: ResolvedAgentExecution) -> ResolvedAgentExecution:
     """An object of the right type that no resolver made, filled as one that it made."""
     made: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
-    for slot in ("resolver", "session", "stack", "parent", "surface", "_plans"):
+    for slot in ("resolver", "session", "stack", "parent", "surface", "_plans", "_state"):
         put(made, slot, getattr(run, slot))
     return made
 
@@ -49,7 +49,7 @@ def test_a_forged_execution_carries_no_authority(resolver: Resolver) -> None:
         resolver.resolve("weak", parent=fake)
 
 
-@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface", "_plans"])
+@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface", "_plans", "_state"])
 def test_an_altered_execution_carries_no_authority(resolver: Resolver, slot: str) -> None:
     weak, strong = (
         resolver.resolve("weak"),
@@ -95,7 +95,9 @@ def test_what_is_no_execution_at_all(thing: Any) -> None:
 
 def test_the_record_lets_go_of_what_nobody_holds(resolver: Resolver) -> None:
     held = resolver.resolve("weak")
-    resolver.resolve("strong", narrowing=Narrowing(only=[]))
+    dropped = resolver.resolve("strong", narrowing=Narrowing(only=[]))
+    assert dropped.budgets and dropped.approvals and dropped.memory
+    del dropped
     gc.collect()
     assert executions_of(resolver) == [held]
 
