@@ -9,7 +9,7 @@ from zcpolicy.authority import State, enrol, genuine
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
-from zcpolicy.sealed import Sealed, put
+from zcpolicy.sealed import Sealed, final, put
 from zcpolicy.skills import known_skills, loadable, may_load, with_skill
 
 TYPE_CHECKING = False
@@ -34,6 +34,7 @@ MAX_PLANS: Final = 4_096
 """Tools of one agent whose plans are remembered."""
 
 
+@final
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 

@@ -9,7 +9,7 @@ when it is first asked for.
 from __future__ import annotations
 
 from zcpolicy.exact import canonical, is_object
-from zcpolicy.sealed import Sealed, put
+from zcpolicy.sealed import Sealed, final, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def unpack(ids: ToolIds, count: int = MAX_TOOLS) -> frozenset[int]:
     return frozenset(out)
 
 
+@final
 class Program(Sealed):
     """A whole checked policy. Made by `Program.build` (the compiler) or `load_compiled`."""
 

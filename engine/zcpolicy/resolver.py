@@ -19,7 +19,7 @@ from zcpolicy.narrowing import body_of, portable, restored
 from zcpolicy.plan import Plan
 from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
-from zcpolicy.sealed import Sealed, put
+from zcpolicy.sealed import Sealed, final, put
 from zcpolicy.skills import known_skills, may_load
 from zcpolicy.stack import Level, Stack, level_of
 from zcpolicy.windows import told
@@ -53,6 +53,7 @@ class _Generations:
         self.exclusive = RLock()
 
 
+@final
 class Resolver(Sealed):
     """Decides by one program. Made by `Resolver(program, …)`; its successors by `publish`.
 

@@ -8,6 +8,12 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final, Never, SupportsIndex
+    from typing import final as final
+else:
+
+    def final(sealed: type) -> type:
+        """Of `typing`, without the price of importing it: type checkers refuse to inherit from what it stands on."""
+        return sealed
 
 put: Final = object.__setattr__
 """Sets a slot of a sealed object. For its maker alone."""

@@ -14,7 +14,7 @@ from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.facts import ToolName
 from zcpolicy.refusals import PermitError
-from zcpolicy.sealed import Sealed, put
+from zcpolicy.sealed import Sealed, final, put
 from zcpolicy.texts import escaped
 
 
@@ -22,6 +22,7 @@ class NotAsked(PermitError):
     """An answer to a question that was never asked, is asked no more, or is not this one's to answer."""
 
 
+@final
 class Approved(Sealed):
     """Everybody whom the policy names said yes to one call. Made by `ApprovalManager.settle`.
 
