@@ -1,0 +1,77 @@
+"""The seam with nothing around it: what every path of a host comes down to, and what their observations must equal.
+
+In: a `Probe`. Out: `DIRECT` and `UNATTENDED`, paths. It shows that the loop honours a setting once it is there (layer 1); a host's paths
+show that it gets there (layer 2).
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from zcpolicy.approvals.question import Approvers
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.facts import Narrowing
+from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.loop import run_tool_call_loop
+from zcpolicy.loop.messages import Message
+from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.scoped import ScopedToolRegistry
+from zcpolicy.registry.sources import ToolResult
+
+
+async def drive(probe: Probe) -> list[str]:
+    """The probe's tasks as turns of one session, with a person at the other end."""
+    return await _turns(probe, probe.approvers)
+
+
+async def drive_unattended(probe: Probe) -> list[str]:
+    """The same with nobody there: only routes are asked."""
+    return await _turns(probe, replace(probe.approvers, person=None))
+
+
+async def _turns(probe: Probe, approvers: Approvers) -> list[str]:
+    session = probe.session(client="ada", id="direct")
+    transcript: list[Message] = []
+    told: list[str] = []
+    for task in probe.tasks:
+        run = probe.resolver.resolve(probe.agent, session=session, surface="direct", narrowing=_bounds(probe))
+        text, transcript = await _turn(probe, approvers, run, [*transcript, Message("user", task)])
+        told.append(text)
+    return told
+
+
+def _bounds(probe: Probe) -> Narrowing | None:
+    """Memory that is withheld from the tools is withheld from the run, and so from all that it starts."""
+    if probe.site.get("exclude_memory"):
+        return Narrowing(exclude_memory=True)
+    return probe.narrowing
+
+
+async def _turn(
+    probe: Probe, approvers: Approvers, run: ResolvedAgentExecution, messages: list[Message]
+) -> tuple[str, list[Message]]:
+    registry = await ScopedToolRegistry.assemble(run, probe.sources, **probe.site)
+    io = ResolvedIo(approvers, probe.record, delegate=partial(_delegated, probe, approvers))
+    try:
+        result = await run_tool_call_loop(run, probe.access(run.agent), io, messages)
+    finally:
+        await registry.close()
+    return result.text, list(result.messages)
+
+
+async def _delegated(
+    probe: Probe, approvers: Approvers, above: ResolvedAgentExecution, agent: str, task: str, independent: bool
+) -> ToolResult:
+    """A child in a session of its own."""
+    session = probe.session(client=above.session.client, above=above.session)
+    try:
+        run = above.resolver.resolve(agent, session=session, surface="delegate", parent=above, independent=independent)
+    except ResolveError as error:
+        return ToolResult(str(error), ok=False)
+    text, _ = await _turn(probe, approvers, run, [Message("user", task)])
+    return ToolResult(text)
+
+
+DIRECT: Final = Path("direct", drive)
+UNATTENDED: Final = Path("direct, unattended", drive_unattended, attended=False)

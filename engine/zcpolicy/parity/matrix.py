@@ -1,0 +1,107 @@
+"""The matrix: which path enforces which setting, from nothing but what ran.
+
+In: paths, settings, a compiler. Out: `Matrix`, whose cells hold what was seen.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from zcpolicy.parity.direct import DIRECT, UNATTENDED
+from zcpolicy.parity.drive import Observation, observe
+from zcpolicy.parity.probe import Path
+from zcpolicy.parity.settings import SETTINGS
+from zcpolicy.parity.settings.setting import Compile, Setting
+
+Json = Any
+Status = Literal["enforced", "partly", "not applied"]
+
+AT_ONCE: Final = 16
+"""Drives at a time. Some wait for a second or two; more of them would make each other late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One setting on one path. `seen`, `expected`: the parts that show the setting. `note`: what is otherwise than it
+    should be: `""` where it is enforced.
+
+    `enforced`: what shows the setting is there, and everything else is as with the seam alone. `not applied`: it is as
+    without the setting. `partly`: neither.
+    """
+
+    path: str
+    setting: str
+    area: str
+    status: Status
+    expected: Mapping[str, Json]
+    seen: Mapping[str, Json]
+    note: str = ""
+
+    @property
+    def id(self) -> str:
+        """Of this drive: what ran is found under it."""
+        return f"{self.path}-{self.setting}"
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """`cells`: setting by setting, in the order of the paths."""
+
+    paths: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def enforced(self) -> bool:
+        """Whether every path enforces every setting."""
+        return all(cell.status == "enforced" for cell in self.cells)
+
+    def row(self, setting: str) -> tuple[Cell, ...]:
+        """The cells of one setting."""
+        return tuple(cell for cell in self.cells if cell.setting == setting)
+
+    def count(self, status: Status) -> int:
+        """How many cells have a status."""
+        return sum(cell.status == status for cell in self.cells)
+
+
+async def matrix(paths: Sequence[Path], compiled: Compile, settings: Sequence[Setting] = SETTINGS) -> Matrix:
+    """Drives every path with every setting."""
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def in_turn(setting: Setting) -> list[Cell]:
+        async with slots:
+            return await row(setting, paths, compiled)
+
+    rows = await asyncio.gather(*map(in_turn, settings))
+    return Matrix(tuple(path.name for path in paths), tuple(settings), tuple(cell for cells in rows for cell in cells))
+
+
+async def row(setting: Setting, paths: Sequence[Path], compiled: Compile) -> list[Cell]:
+    """Drives every path with one setting, and the seam alone, which they are compared with."""
+    wanted = [*paths, DIRECT, *([UNATTENDED] if setting.unattended is not None else [])]
+    seen = await asyncio.gather(*(observe(path, setting, compiled) for path in wanted))
+    alone, nobody = seen[len(paths)], seen[-1]
+    return [
+        judged(setting, path, one, alone if path.attended else nobody) for path, one in zip(paths, seen, strict=False)
+    ]
+
+
+def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) -> Cell:
+    """What an observation says of a setting. `alone`: the same of the seam with nothing around it."""
+    expected = setting.expected(path)
+    parts = {part: seen.summary[part] for part in expected}
+    bare = {part: seen.summary[part] for part in setting.otherwise}
+    status: Status = "partly"
+    note = ""
+    if seen.failure:
+        note = seen.failure
+    elif parts == expected:
+        differs = seen.differs(alone)
+        status = "partly" if differs else "enforced"
+        note = f"otherwise than the seam alone: {', '.join(differs)}" if differs else ""
+    else:
+        status = "not applied" if bare == setting.otherwise else "partly"
+        note = "as without it" if status == "not applied" else "neither as with it nor as without it"
+    return Cell(path.name, setting.name, setting.area, status, expected, parts, note)
