@@ -15,7 +15,7 @@ from zcpolicy.authority import SealError, genuine
 from zcpolicy.program import has_agent, head_of
 from zcpolicy.records import NamedTuple
 from zcpolicy.refusals import ResolveError
-from zcpolicy.sealed import Sealed, put
+from zcpolicy.sealed import Sealed, final, put
 from zcpolicy.windows import NoTime, told
 
 TYPE_CHECKING = False
@@ -68,6 +68,7 @@ class MemoryEntry(NamedTuple):
         return self.shelf.client
 
 
+@final
 class MemoryScope(Sealed):
     """A key to one shelf. `name`: as the policy says it: `own`, an agent, a declared scope. Made by `MemoryAccess`.
 
@@ -87,23 +88,26 @@ class MemoryScope(Sealed):
         return f"<MemoryScope {self.mode} {self.name}>"
 
 
+@final
 class MemoryAccess(Sealed):
     """The memory of one execution: `run.memory`. It follows the session's skills and the newest policy."""
 
-    __slots__ = ("_run",)
+    __slots__ = ("_record", "_run")
     _maker = "`run.memory`"
 
     if TYPE_CHECKING:
 
         def __init__(self, sealed: Never, /) -> None:
             self._run: Final[ResolvedAgentExecution] = sealed
+            self._record: Final[Recorder | None] = sealed
 
     @classmethod
-    def of(cls, run: ResolvedAgentExecution) -> MemoryAccess:
-        """The access of an execution. Raises SealError for what no resolver made."""
+    def of(cls, run: ResolvedAgentExecution, record: Recorder | None = None) -> MemoryAccess:
+        """The access of an execution. `record` is given an event of every use. Raises SealError for what no resolver made."""
         genuine(run)
         made: MemoryAccess = object.__new__(cls)
         put(made, "_run", run)
+        put(made, "_record", record)
         return made
 
     @property
@@ -116,9 +120,7 @@ class MemoryAccess(Sealed):
         """Where may be remembered now, sorted by name."""
         return self._scopes("write")
 
-    async def recall(
-        self, store: MemoryStore, query: str, *, record: Recorder | None = None
-    ) -> tuple[MemoryEntry, ...]:
+    async def recall(self, store: MemoryStore, query: str) -> tuple[MemoryEntry, ...]:
         """The entries that fit best, at most `run.runtime.recall`; an empty query: the newest.
 
         Their labels are on the session before they are handed out. Where nothing may be read there is nothing. Raises
@@ -131,12 +133,10 @@ class MemoryAccess(Sealed):
             found = handed(scopes, await store.search(scopes, query, _now(self._run).runtime.recall))
         names = [scope.name for scope in scopes]
         labels = sorted({label for entry in found for label in entry.labels})
-        self._record(record, {"did": "recall", "scopes": names, "entries": len(found), "labels": labels})
+        self._tell({"did": "recall", "scopes": names, "entries": len(found), "labels": labels})
         return found
 
-    async def remember(
-        self, store: MemoryStore, text: str, scope: str = "own", *, record: Recorder | None = None
-    ) -> None:
+    async def remember(self, store: MemoryStore, text: str, scope: str = "own") -> None:
         """Puts a text on a shelf, under the labels of the session. `scope`: a name of `write`.
 
         Raises MemoryRefused (no such scope to write to; no text, too long; no time), and what the store raises.
@@ -144,10 +144,10 @@ class MemoryAccess(Sealed):
         _fits(text)
         found = next((one for one in self.write if one.name == scope), None)
         if found is None:
-            self._record(record, {"did": "refused", "scope": str(scope)[:60]})
+            self._tell({"did": "refused", "scope": str(scope)[:60]})
             raise MemoryRefused(f"agent `{self._run.agent}` may not write memory `{str(scope)[:60]}`")
         await store.add(found, text)
-        self._record(record, {"did": "remember", "scope": found.name, "characters": len(text)})
+        self._tell({"did": "remember", "scope": found.name, "characters": len(text)})
 
     def _scopes(self, mode: Mode) -> tuple[MemoryScope, ...]:
         genuine(self._run)
@@ -157,11 +157,11 @@ class MemoryAccess(Sealed):
             return ()
         return tuple(_scope(self._run, mode, name, shelf) for name, shelf in shelves)
 
-    def _record(self, record: Recorder | None, data: dict[str, Any]) -> None:
-        if record is not None:
+    def _tell(self, data: dict[str, Any]) -> None:
+        if self._record is not None:
             from zcpolicy.events import Event
 
-            record(Event("memory", _time(self._run), self._run.identity, data))
+            self._record(Event("memory", _time(self._run), self._run.identity, data))
 
     def __repr__(self) -> str:
         return f"<MemoryAccess of {self._run.agent}>"

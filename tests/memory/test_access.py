@@ -295,10 +295,11 @@ def test_every_use_is_on_record() -> None:
         events: list[Event] = []
         session = Session(client="x", id="s", labels=["dirty"], clock=lambda: 7.0)
         store, run = InMemoryStore(), resolver(ONE).resolve("a", session=session, surface="channel")
-        await run.memory.remember(store, "note", record=events.append)
-        await run.memory.recall(store, "note", record=events.append)
+        memory = MemoryAccess.of(run, events.append)
+        await memory.remember(store, "note")
+        await memory.recall(store, "note")
         with pytest.raises(MemoryRefused):
-            await run.memory.remember(store, "note", "team", record=events.append)
+            await memory.remember(store, "note", "team")
         assert [event.data for event in events] == [
             {"did": "remember", "scope": "own", "characters": 4},
             {"did": "recall", "scopes": ["own", "team"], "entries": 1, "labels": ["dirty"]},
