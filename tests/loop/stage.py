@@ -27,7 +27,7 @@ tool load_skill(skill: string)                         risk low
 tool hand_over(agent: string, task: string)            risk medium
 label untrusted
 """
-OPEN = {"type": "object", "properties": {}}
+OPEN: dict[str, Any] = {"type": "object", "properties": {}}
 
 Does = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResult | str]]
 

@@ -22,7 +22,8 @@ from zcpolicy.loop.report import report_call
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import remember
 from zcpolicy.refusals import PermitError, ResolveError
-from zcpolicy.sealed import Sealed, put
+from zcpolicy.registry.sources import Run
+from zcpolicy.sealed import Sealed, final, put
 
 Costs = Mapping[str, Decimal]
 Phase = Literal["admitted", "started", "over"]
@@ -35,6 +36,7 @@ class Lapsed(PermitError):
     """The call must not be sent any more: its reservation is gone, or another policy holds by now. Admit it again."""
 
 
+@final
 class Admitted(Sealed):
     """A call that was decided, asked, reserved and marked. Made by `admit`; runs once.
 
@@ -111,13 +113,14 @@ class Admitted(Sealed):
 class _Held:
     """What stands behind an admitted call. `at`: when it was reserved. `began`: when it was sent."""
 
-    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing")
+    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing", "runner")
 
-    def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo) -> None:
+    def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None) -> None:
         self.decision = decision
         self.key = key
         self.at = at
         self.io = io
+        self.runner = runner
         self.phase: Phase = "admitted"
         self.began = 0.0
         self.renewing: asyncio.Task[None] | None = None
@@ -148,7 +151,7 @@ class _Held:
 _all_held: WeakKeyDictionary[Admitted, _Held] = WeakKeyDictionary()
 
 
-def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, *, edited: bool) -> Admitted:
+def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, *, edited: bool) -> Admitted:
     """For the gate alone: the call is reserved under this key, and its labels are marked."""
     made: Admitted = object.__new__(Admitted)
     wire = decision.wire()
@@ -157,19 +160,15 @@ def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, *, edited:
     put(made, "decision", decision)
     put(made, "key", key)
     put(made, "edited", edited)
-    held = _all_held[made] = _Held(decision, key, at, io)
+    held = _all_held[made] = _Held(decision, key, at, io, runner)
     held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made), held))
     return made
 
 
-def decided(call: Admitted) -> Decision:
-    """The decision that permits a call, from the private record. Raises SealError."""
-    return _held(call).decision
-
-
-def arguments_of(call: Admitted) -> dict[str, Any]:
-    """What runs, from the private record, for its one run. Raises SealError."""
-    return _values(decided(call).wire())
+def to_run(call: Admitted) -> tuple[Decision, Run | None, dict[str, Any]]:
+    """What permits a call, what runs it, and its arguments, from the private record. For the gate. Raises SealError."""
+    held = _held(call)
+    return held.decision, held.runner, _values(held.decision.wire())
 
 
 async def _renewing(call: "ref[Admitted]", held: _Held) -> None:
@@ -181,7 +180,7 @@ async def _renewing(call: "ref[Admitted]", held: _Held) -> None:
         await unbroken(held.ledger, partial(held.decision.run.budgets.renew, held.key))
 
 
-def _held(call: Admitted, phase: Phase | None = None) -> _Held:
+def _held(call: object, phase: Phase | None = None) -> _Held:
     found = _all_held.get(call) if type(call) is Admitted else None
     if found is None:
         raise SealError(f"{type(call).__name__[:60]} is no call that `admit` made")

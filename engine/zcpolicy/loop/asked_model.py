@@ -7,13 +7,14 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 from time import monotonic
+from typing import Any
 
 from zcpolicy.combine import Verdict
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.ending import Ended, by_limit
 from zcpolicy.loop.history import tokens_of
-from zcpolicy.loop.messages import Model, ModelRequest, ModelResponse, ToolCall, Usage
+from zcpolicy.loop.messages import Model, ModelRequest, ModelResponse, Usage
 from zcpolicy.loop.report import HostFault, emit, report
 from zcpolicy.loop.unbroken import unbroken
 
@@ -100,13 +101,11 @@ async def _whole(model: Model, request: ModelRequest, io: ResolvedIo) -> ModelRe
     raise ValueError("the model gave no response")
 
 
-def _sound(response: ModelResponse) -> ModelResponse:
+def _sound(response: Any) -> ModelResponse:
     """The response, if it is made of what it should be."""
     texts: list[object] = [response.text]
     for call in response.calls:
-        if not isinstance(call, ToolCall):
-            raise TypeError("a response holds what is no call")
         texts += [call.id, call.wire, call.arguments]
     if not all(isinstance(text, str) for text in texts) or not isinstance(response.usage, Usage):
         raise TypeError("a response is not made of text")
-    return response
+    return ModelResponse(response.text, tuple(response.calls), response.usage)

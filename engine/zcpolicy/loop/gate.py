@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from zcpolicy.approvals.asking import acting, refuse_if_asked
 from zcpolicy.approvals.outcome import Approved, Edited, Refusal
@@ -22,19 +22,22 @@ from zcpolicy.execution import ResolvedAgentExecution, unresolved
 from zcpolicy.facts import ToolName
 from zcpolicy.ledgers.contract import Reserved
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, admitted, arguments_of, decided
+from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, admitted, to_run
 from zcpolicy.loop.bounded import bounded
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import mark
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import runner_of
-from zcpolicy.registry.sources import InnerCall, ToolContext, ToolResult
+from zcpolicy.registry.sources import InnerCall, Run, ToolContext, ToolResult
 
 __all__ = ["Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all", "perform"]
 
 MAX_ROUNDS: Final = 16
 """Times that one call is decided because somebody was asked, or changed it; then it is refused."""
+
+_MADE_BEFORE: Final = "this very call was made before"
+_REPEATED: Final = "This call was made before; it is not made again. What came of it is in the transcript of then."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,14 @@ async def admit_all(
     return found
 
 
+class _Taken(NamedTuple):
+    """A call that may run. `runner`: None where the host has no registry, and runs it itself."""
+
+    decision: Decision
+    held: Reserved
+    runner: Run | None
+
+
 class _Wanted:
     """One call on its way through the gate."""
 
@@ -139,57 +150,61 @@ class _Wanted:
 
     def refused(self, decision: Decision, said: Refusal | None = None) -> Refused:
         reason, text = (said.reason, said.text) if said is not None else (decision.reason, decision.for_model)
+        text = _REPEATED if decision.note == _MADE_BEFORE else text
         report_call(self.io, "refused", decision, self.key, reason=reason)
         return Refused(decision, reason, text)
 
     async def attempt(self) -> Admitted | Decision:
         """The call, or the decision that it may not run, or that somebody has to be asked."""
-        taken: list[tuple[Decision, Reserved]] = []
+        taken: list[_Taken] = []
         ledger = self.execution.resolver.ledger
         try:
             found = await unbroken(ledger, partial(self._take, taken))
             if found is not None:
                 return found
-            decision, held = taken[0]
-            report_call(self.io, "admitted", decision, self.key)
-            return admitted(decision, self.key, held.at, self.io, edited=self.edited)
+            (it,) = taken
+            report_call(self.io, "admitted", it.decision, self.key)
+            return admitted(it.decision, self.key, it.held.at, self.io, it.runner, edited=self.edited)
         except BaseException:
-            for decision, _ in taken:
-                await unbroken(ledger, partial(decision.run.budgets.release, self.key))
+            for it in taken:
+                await unbroken(ledger, partial(it.decision.run.budgets.release, self.key))
             raise
 
-    def _take(self, taken: list[tuple[Decision, Reserved]]) -> Decision | None:
+    def _take(self, taken: list[_Taken]) -> Decision | None:
         """Decides, and if the call may run reserves and marks, all in one step that no other call comes between.
 
         None: it is `taken`.
         """
         with self.execution.resolver.exclusive:
-            decision = self._decide()
+            decision, runner = self._decide()
             if decision.effect == "deny" or not self._said_yes(decision):
                 return decision
             held = decision.run.budgets.reserve(decision, self.key, self.cost)
             if isinstance(held, Verdict):
                 return Decision(held, decision.arguments, decision.run, decision.labels)
             if not held.fresh:  # another has made this very call, or is about to
-                return _deny(decision.run, decision.tool, "denied", "this call was made before", decision)
-            taken.append((decision, held))
+                return _deny(decision.run, decision.tool, "denied", _MADE_BEFORE, decision)
+            taken.append(_Taken(decision, held, runner))
             mark(decision)
             return None
 
     def _said_yes(self, decision: Decision) -> bool:
         return decision.effect == "allow" or (self.approved is not None and self.approved.covers(decision))
 
-    def _decide(self) -> Decision:
-        """The decision of now; a tool that the registry does not hold is none."""
+    def _decide(self) -> tuple[Decision, Run | None]:
+        """The decision of now, and what would run it; a tool that the registry does not hold is none."""
         try:
             run = self.execution.renewed()
         except ResolveError as error:
-            return _deny(self.execution, self.tool, unresolved(error), str(error))
+            return _deny(self.execution, self.tool, unresolved(error), str(error)), None
         decision = run.decide(self.tool, self.arguments)
         registry = genuine(run).registry
-        if decision.effect != "deny" and registry is not None and not registry.has(decision.tool):
-            return _deny(run, decision.tool, "unknown-tool", of=decision)
-        return decision
+        if decision.effect == "deny" or registry is None:
+            return decision, None
+        runner = runner_of(registry, decision.tool)
+        if runner is None:
+            return _deny(run, decision.tool, "unknown-tool", of=decision), None
+        return decision, runner
 
 
 def _deny(
@@ -208,18 +223,18 @@ async def perform(call: Admitted, context: ToolContext, seconds: float) -> ToolR
     """Runs the tool of an admitted call, from the registry of its execution, once.
 
     `seconds`: it is cut off after them, at the latest when the policy's own time is over. A tool that raises, is cut off
-    or answers what is no result has failed; the model is told no more of it. Raises Lapsed, and HostFault.
+    or answers what is no result has failed; the model is told no more of it. Raises Lapsed, HostFault, and ResolveError
+    without a registry.
     """
-    decision = decided(call)
+    decision, runner, arguments = to_run(call)
     run = decision.run
     async with call:
-        runner = runner_of(run.registry, decision.tool)
         if runner is None:
-            raise Lapsed("the tool is not there any more")
+            raise ResolveError("no registry was assembled for the execution: the host runs its calls itself")
         left = await unbroken(run.resolver.ledger, partial(run.budgets.time_left, decision))
         await call.start()
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
         with acting(run):
-            result, fault = await bounded(runner(arguments_of(call), context), limit)
+            result, fault = await bounded(runner(arguments, context), limit)
         await call.finish(result.ok, result.cost, fault=fault)
         return result

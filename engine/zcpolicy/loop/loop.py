@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from secrets import token_hex
-from typing import Final
+from typing import Any, Final
 
 from zcpolicy.approvals.asking import refuse_if_asked
 from zcpolicy.authority import genuine
@@ -75,7 +75,8 @@ class _Turn:
         self.messages = list(messages)
         self.system = system
         self.calls: tuple[ToolCall, ...] = ()
-        self.key, self.iteration, self.before = token_hex(16), 0, 0.0
+        self.part = token_hex(16)  # of the turn: it is paused between parts; no two spend under one key
+        self.key, self.batch, self.iteration, self.before = self.part, "", 0, 0.0
         if resume is not None:
             self._take_up(resume)
         if execution.parent is None or execution.parent.session is not execution.session:
@@ -86,11 +87,12 @@ class _Turn:
         run = self.execution
         if (state.agent, state.client, state.session) != (run.agent, run.session.client, run.session.id):
             raise ValueError("the state is of another execution")
-        if not state.calls or self._batch() != state.calls:
+        if not state.calls or self._last_calls() != state.calls:
             raise ValueError("the transcript is not that of the paused turn")
-        self.key, self.iteration, self.before, self.calls = state.key, state.iteration, state.seconds, state.calls
+        self.key, self.batch = state.turn, state.batch
+        self.iteration, self.before, self.calls = state.iteration, state.seconds, state.calls
 
-    def _batch(self) -> tuple[ToolCall, ...]:
+    def _last_calls(self) -> tuple[ToolCall, ...]:
         """The calls at the end of the transcript."""
         last = next((one for one in reversed(self.messages) if one.role != "tool"), None)
         return () if last is None else last.calls
@@ -126,12 +128,12 @@ class _Turn:
         seconds = self._left()
         if seconds <= 0:
             raise Ended("stopped", "turn-timeout", f"{run.runtime.turn_timeout:g} seconds")
-        key = f"{self.key}.{self.iteration + 1}"
+        key = f"{self.part}.{self.iteration + 1}"
         request = self._request()
         denied = await unbroken(ledger, partial(run.budgets.iteration, key))
         if isinstance(denied, Verdict):
             raise by_limit(denied)
-        self.iteration += 1
+        self.batch, self.iteration = key, self.iteration + 1
         left = await unbroken(ledger, run.budgets.time_left)
         seconds = seconds if left is None else min(seconds, left)
         return await response_to(request, run, self.access, self.io, f"{key}.model", seconds)
@@ -151,8 +153,7 @@ class _Turn:
         """Raises Ended, HostFault."""
         self._renew()
         answered = {one.call_id for one in self._answers()}
-        key = f"{self.key}.{self.iteration}"
-        batch = Batch(self.execution, self.io, key, self.began + self._seconds(), self.messages.append)
+        batch = Batch(self.execution, self.io, self.batch, self.began + self._seconds(), self.messages.append)
         await batch.run(self.calls[:MAX_CALLS], answered, parallel=self.execution.runtime.parallel_tools)
         for call in self.calls[MAX_CALLS:]:
             self.messages.append(Message("tool", TOO_MANY, call_id=call.id))
@@ -183,6 +184,7 @@ class _Turn:
                 session.client,
                 session.id,
                 self.key,
+                self.batch,
                 self.iteration,
                 self.before + spent,
                 self.calls,
@@ -194,9 +196,8 @@ class _Turn:
         found = TurnResult(ended.status, "", ended.reason, (), ended.note, ended.retry_after, state, ended.questions)
         return self._result(found)
 
-    def _failed(self, error: Exception) -> TurnResult:
-        while isinstance(error, ExceptionGroup):  # of calls that ran at once, the first that failed
-            error = error.exceptions[0]
+    def _failed(self, raised: Exception) -> TurnResult:
+        error = _first_of(raised)
         cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
         reason = "model-failed" if isinstance(error, ModelFault) else "host-failed"
         try:
@@ -224,6 +225,12 @@ class _Turn:
                 break
             found.append(one)
         return found
+
+
+def _first_of(error: Exception) -> Exception:
+    """Of calls that ran at once, the first that failed."""
+    inner: Any = getattr(error, "exceptions", None)
+    return _first_of(inner[0]) if isinstance(error, ExceptionGroup) else error
 
 
 def _told_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:

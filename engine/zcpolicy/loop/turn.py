@@ -5,7 +5,7 @@ In: what the loop did. Out: `TurnResult`; `TurnState`, JSON from which the turn 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from zcpolicy.approvals.question import Question
 from zcpolicy.loop.messages import Message, ToolCall
@@ -13,19 +13,23 @@ from zcpolicy.loop.messages import Message, ToolCall
 Status = Literal["done", "stopped", "paused", "failed"]
 """`done`: the model has answered. `stopped`: a limit. `paused`: somebody is asked. `failed`: model or host is broken."""
 
+_PLAIN: Final = ("agent", "client", "session", "turn", "batch", "iteration", "seconds")
+
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """A turn that waits for a person. `key`: of this turn, minted by the loop. `iteration`: in which it waits.
+    """A turn that waits for a person. `turn`, `batch`: keys of the turn and of the batch in which it waits, minted by the
+    loop. `iteration`: in which that is. `seconds`: for which it has run.
 
-    `calls`: the batch in which it waits, as the model sent it; those without a result in the transcript are still to be
-    made. `seconds`: for which it has run. A state is the host's own record, as its tickets are.
+    `calls`: the batch, as the model sent it; those without a result in the transcript are still to be made, each once,
+    however often the turn is taken up. A state is the host's own record, as its tickets are.
     """
 
     agent: str
     client: str
     session: str
-    key: str
+    turn: str
+    batch: str
     iteration: int
     seconds: float
     calls: tuple[ToolCall, ...]
@@ -33,8 +37,8 @@ class TurnState:
     def to_json(self) -> dict[str, Any]:
         """JSON values."""
         return {
-            "agent": self.agent, "client": self.client, "session": self.session, "key": self.key,
-            "iteration": self.iteration, "seconds": self.seconds,
+            "agent": self.agent, "client": self.client, "session": self.session,
+            "turn": self.turn, "batch": self.batch, "iteration": self.iteration, "seconds": self.seconds,
             "calls": [{"id": one.id, "wire": one.wire, "arguments": one.arguments} for one in self.calls],
         }  # fmt: skip
 
@@ -43,12 +47,12 @@ class TurnState:
         """What `to_json` gave. Raises ValueError for anything else."""
         try:
             state = cls(
-                **{name: data[name] for name in ("agent", "client", "session", "key", "iteration", "seconds")},
+                **{name: data[name] for name in _PLAIN},
                 calls=tuple(ToolCall(one["id"], one["wire"], one["arguments"]) for one in data["calls"]),
             )
         except (KeyError, TypeError):
             raise ValueError("this is no state of a turn") from None
-        texts = [state.agent, state.client, state.session, state.key]
+        texts = [state.agent, state.client, state.session, state.turn, state.batch]
         texts += [part for one in state.calls for part in (one.id, one.wire, one.arguments)]
         numbers = type(state.iteration) is int and type(state.seconds) in (int, float)
         if not numbers or not all(type(one) is str for one in texts):
