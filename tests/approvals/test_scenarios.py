@@ -1,6 +1,7 @@
 """The scenarios of approvals, by their numbers: what a yes is good for, and what it is not."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_2_exact_holds_for_the_same_call() -> None:
     assert len(ada.asked) == 1
 
 
-ELSEWHERE = {
+ELSEWHERE: dict[str, dict[str, Any]] = {
     "other arguments": {"command": "git push --force"},
     "one more blank": {"command": "git  push"},
     "another session": {"id": "s2"},
@@ -61,7 +62,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize("answer", [EXACT, TOOL])
 def test_2_elsewhere_it_asks(what: str, answer: Approve) -> None:
     made = resolver("approval { remember tool }")
-    changed = dict(ELSEWHERE[what])
+    changed = {**ELSEWHERE[what]}
     command = str(changed.pop("command", "git push"))
     here = made.resolve("coder", session=session())
     there = made.resolve(str(changed.pop("agent", "coder")), session=session(**changed))

@@ -40,7 +40,7 @@ class Approved(Sealed):
 
     def covers(self, decision: Decision) -> bool:
         """Whether a decision, made after the yes, still asks the very question that was answered."""
-        return type(self) is Approved and decision.effect == "ask" and bound(decision).call == self.binding
+        return decision.effect == "ask" and bound(decision).call == self.binding
 
 
 def approved(binding: str, by: tuple[str, ...]) -> Approved:
