@@ -36,17 +36,22 @@ class Tally:
     None while nothing is.
     """
 
-    __slots__ = ("_calendar", "_leases", "_order", "_parts", "mark", "pot", "tag", "total")
+    __slots__ = ("_calendar", "_leases", "_order", "_parts", "booked", "mark", "pot", "tag", "total")
 
     def __init__(self, pot: Pot) -> None:
         self.pot = pot
         self.tag = tag_of(pot)
+        self.booked = 0  # parts that the book knows of
+        self._calendar = (0.0, 0.0)
+        self.forget()
+
+    def forget(self) -> None:
+        """Counts nothing any more."""
         self.mark: int | None = None
         self.total: Number = 0
         self._parts: dict[int, Number] = {}
         self._order: list[tuple[float, int]] = []  # (when, which) of the parts, only where the clock takes them away
         self._leases: dict[int, tuple[float, float]] = {}  # of the parts that a lease may take away: until, at
-        self._calendar = (0.0, 0.0)
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -156,15 +161,17 @@ class Book:
         self._tallies[key] = found
         return found
 
-    def trim(self, grown: int) -> None:
-        """Forgets what is beyond the bounds. `grown`: by how many parts tallies grew since the last time."""
-        self._parts += grown
+    def trim(self, grown: Tally) -> None:
+        """Forgets what is beyond the bounds, after a tally caught up."""
+        self._parts += len(grown) - grown.booked
+        grown.booked = len(grown)
         while len(self._tallies) > MAX_TALLIES or (self._parts > MAX_PARTS and len(self._tallies) > 1):
-            oldest = next(iter(self._tallies))
-            self._parts -= len(self._tallies.pop(oldest))
+            self._parts -= self._tallies.pop(next(iter(self._tallies))).booked
 
     def clear(self) -> None:
-        """Forgets all: the store is not what it was."""
+        """Forgets all, also of tallies that somebody still holds: the store is not what it was."""
+        for tally in self._tallies.values():
+            tally.forget()
         self._tallies.clear()
         self._parts = 0
 

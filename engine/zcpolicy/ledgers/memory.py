@@ -201,11 +201,10 @@ class MemoryLedger:
         found: list[contract.Spent] = []
         for pot in pots:
             tally = self._book.tally(pot)
-            before = len(tally)
             if tally.mark is None:
                 self._longest = max(self._longest, tally.reach())
             tally.catch_up(self._changed(tally.tag, tally.since(now)), now, self._change)
-            self._book.trim(len(tally) - before)
+            self._book.trim(tally)
             found.append(tally.spent(pot, now))
         return tuple(found)
 

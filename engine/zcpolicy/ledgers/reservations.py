@@ -108,6 +108,13 @@ def renewed(one: Reservation, now: float, lease: float) -> Reservation | None:
     return None
 
 
+def raises(old: Reservation, new: Reservation) -> bool:
+    """Whether a change may make something count more than it did for those who looked before."""
+    if new.state == "settled":
+        return new.charges != old.charges or old.state == "reserved"  # a reserved one may have been over
+    return new.until > old.until and old.state == "dispatched"
+
+
 def closed(one: Reservation, now: float) -> bool:
     """Whether nobody holds it any more."""
     return one.state in ("settled", "released") or one.until <= now

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from json import dumps, loads
 from threading import Lock
 from typing import Any, Final
-from weakref import WeakSet
 
 from zcpolicy.ledgers import reservations as step
 from zcpolicy.ledgers.book import Book
@@ -30,6 +29,7 @@ from zcpolicy.ledgers.contract import (
     Spent,
     Yes,
 )
+from zcpolicy.ledgers.forks import begins_after_fork
 from zcpolicy.ledgers.reservations import Reservation
 from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, COLUMNS, opened
 from zcpolicy.ledgers.wire import charges_of, charges_text, odd, spender_of, spender_text, tag_text
@@ -42,8 +42,6 @@ COLD: Final = FIND + "tags AS t CROSS JOIN reservations AS r ON r.seq = t.seq WH
 WARM: Final = FIND + "reservations AS r WHERE EXISTS (SELECT 1 FROM tags WHERE tag = ? AND seq = r.seq) AND change > ?"  # noqa: S608 - as above
 BY_KEY: Final = FIND + "reservations AS r WHERE key = ? ORDER BY seq DESC LIMIT 1"
 OLD: Final = "FROM reservations WHERE at < ? AND (state IN ('settled', 'released') OR until <= ?)"
-
-_open: WeakSet[SqliteLedger] = WeakSet()
 
 
 class SqliteLedger:
@@ -61,10 +59,11 @@ class SqliteLedger:
         self._closed = False
         self._inherited: list[sqlite3.Connection] = []  # of the process that this one was forked from: never touched
         self._db: sqlite3.Connection | None = None
-        self._begin()
-        _open.add(self)
+        self.begin()
+        begins_after_fork(self)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """As in a new process: nothing is open, nothing is counted."""
         if self._db is not None:
             self._inherited.append(self._db)
         self._db = None
@@ -259,13 +258,12 @@ class SqliteLedger:
         found: list[Spent] = []
         for pot in pots:
             tally = self._book.tally(pot)
-            before = len(tally)
             rows: Iterator[Any] = iter(())
             if tally.mark != self._change:
                 query = COLD if tally.mark is None else WARM
                 rows = iter(db.execute(query, (tag_text(tally.tag), tally.since(now))))
             tally.catch_up(map(_reservation, rows), now, self._change)
-            self._book.trim(len(tally) - before)
+            self._book.trim(tally)
             found.append(tally.spent(pot, now))
         return tuple(found)
 
@@ -294,12 +292,3 @@ def _reservation(row: Any) -> Reservation:
     except ValueError:
         raise odd() from None
     return Reservation(seq, change, key, at, until, state, spender_of(spender), charges_of(charges))
-
-
-def _after_fork() -> None:
-    """A connection must not be used, nor closed, in a process that inherited it."""
-    for ledger in list(_open):
-        ledger._begin()  # noqa: SLF001 - of this module
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,51 @@
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zcpolicy.ledgers.memory import MemoryLedger
+from zcpolicy.ledgers.redis import RedisLedger
+from zcpolicy.ledgers.sqlite import SqliteLedger
+
+from .servers import Server
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("redis"))
+    yield made
+    made.kill()
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Any]]:
+    """Opens the same new store again and again, as other processes would; memory has only one way in."""
+    made: list[Any] = []
+    if request.param == "memory":
+        only = MemoryLedger()
+        yield lambda: only
+        return
+    if request.param == "sqlite":
+
+        def again() -> Any:
+            made.append(SqliteLedger(tmp_path / "ledger.db"))
+            return made[-1]
+    else:
+        url, name = request.getfixturevalue("server").url, f"test {next(_numbers)}"
+
+        def again() -> Any:
+            made.append(RedisLedger(url, name=name, clock="caller"))
+            return made[-1]
+
+    yield again
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def ledger(opened: Callable[[], Any]) -> Any:
+    return opened()
