@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Mode = Literal["read", "write"]
     Kind = Literal["agent", "scope"]
 
-MAX_MEMORY_CHARACTERS: Final = 100_000
+MAX_MEMORY_CHARACTERS: Final = 20_000
 """Characters of one memory entry, and of one query: a longer one is refused."""
 
 
@@ -69,6 +69,7 @@ class MemoryEntry(NamedTuple):
 
 
 @final
+@final
 class MemoryScope(Sealed):
     """A key to one shelf. `name`: as the policy says it: `own`, an agent, a declared scope. Made by `MemoryAccess`.
 
@@ -88,6 +89,7 @@ class MemoryScope(Sealed):
         return f"<MemoryScope {self.mode} {self.name}>"
 
 
+@final
 @final
 class MemoryAccess(Sealed):
     """The memory of one execution: `run.memory`. It follows the session's skills and the newest policy."""

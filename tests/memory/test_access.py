@@ -315,7 +315,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "another agent's": ("note", "b", "agent `a` may not write memory `b`"),
     "a scope that is none": ("note", None, "agent `a` may not write memory `None`"),
     "no text": (b"note", "own", "memory takes text"),
-    "too long": ("x" * (MAX_MEMORY_CHARACTERS + 1), "own", "memory takes texts of up to 100000 characters"),
+    "too long": ("x" * (MAX_MEMORY_CHARACTERS + 1), "own", "memory takes texts of up to 20000 characters"),
     "half a character": ("\ud800", "own", "memory takes no text with half a character"),
 }
 

@@ -10,8 +10,9 @@ from zcpolicy import Narrowing, ResolvedAgentExecution, Resolver, Session
 from zcpolicy.memory import Shelf, genuine_scope
 
 NAMES = st.lists(st.sampled_from(("own", "a", "b", "c", "team", "plans", "gone")), max_size=4, unique=True)
-SAID: Any = st.none() | st.fixed_dictionaries({"read": NAMES, "write": NAMES})
-BODIES = st.fixed_dictionaries(dict.fromkeys(("a", "b", "c", "n", "ceiling", "s"), SAID))
+SAID: st.SearchStrategy[Any] = st.none() | st.fixed_dictionaries({"read": NAMES, "write": NAMES})
+WHOSE: tuple[str, ...] = ("a", "b", "c", "n", "ceiling", "s")
+BODIES = st.fixed_dictionaries(dict.fromkeys(WHOSE, SAID))
 
 
 def resolver(said: dict[str, Any]) -> Resolver:

@@ -287,6 +287,13 @@ def test_only_its_owner_reads_the_file_and_its_names_are_told(folder: Path) -> N
     assert all(stat.S_IMODE(Path(file).stat().st_mode) == 0o600 for file in made)
 
 
+def test_a_link_to_the_file_names_both(folder: Path) -> None:
+    (folder / "real").mkdir()
+    (folder / "link.db").symlink_to(folder / "real" / "memory.db")
+    store = sqlite(folder, "link.db")
+    assert {str(file) for file in (folder / "real").iterdir()} | {str(folder / "link.db")} <= set(store.files)
+
+
 BROKEN: dict[str, tuple[str, str]] = {
     "labels that cannot be read": ("UPDATE entries SET labels = '{'", "JSONDecodeError"),
     "labels that are none": ("UPDATE entries SET labels = '\"dirty\"'", "ValueError"),

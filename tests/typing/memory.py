@@ -25,6 +25,10 @@ def make_a_scope() -> MemoryScope:
     return MemoryScope("own")  # error: expected "Never" || is not assignable to type "Never"
 
 
+class OtherScope(MemoryScope):  # error: Cannot inherit from final class "MemoryScope" || Base class "MemoryScope" is marked final
+    pass
+
+
 def make_an_access(run: ResolvedAgentExecution) -> MemoryAccess:
     return MemoryAccess(run)  # error: expected "Never" || is not assignable to type "Never"
 

@@ -58,7 +58,8 @@ class SqliteMemory:
 
     def __init__(self, path: str | os.PathLike[str], *, full_text: bool = True) -> None:
         file = str(Path(path).absolute())
-        self.files = (file, f"{file}-wal", f"{file}-shm", f"{file}-journal")
+        names = dict.fromkeys((file, str(Path(file).resolve())))  # SQLite names the others after what a link leads to
+        self.files = tuple(f"{name}{end}" for name in names for end in ("", "-wal", "-shm", "-journal"))
         self._lock = Lock()
         try:
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))  # what people say is not for others on the machine
