@@ -63,6 +63,11 @@ class Person:
         return answer
 
 
+def says(answer: Any) -> Callable[[Question], Any]:
+    """Who gives the same answer to everything."""
+    return lambda question: answer
+
+
 def resolver(approval: str = "", text: str = ASKS, **given: Any) -> Resolver:
     """`approval`: statements of agent `coder`."""
     return Resolver(loads(TOOLS + (text % approval if "%s" in text else text)), **given)

@@ -93,9 +93,13 @@ class ApprovalManager:
         record: Recorder = _nowhere,
         within: float | None = None,
     ) -> Outcome:
-        """`settle` for hosts without an event loop, with approvers that are plain functions."""
+        """`settle` for hosts without an event loop, with approvers that are plain functions. Raises as `settle`; PermitError
+        for a coroutine function, and where an event loop runs.
+        """
         if any(map(is_async, (approvers.person, *approvers.routes.values()))):
             raise PermitError("an approver that is a coroutine function is asked by `await settle(…)`")
+        if _in_a_loop():
+            raise PermitError("where an event loop runs, calls are settled by `await settle(…)`")
         return asyncio.run(self._settle(decision, approvers, key, record, within, waits=False))
 
     async def answer(self, question: Question, answer: Answer, *, record: Recorder = _nowhere) -> None:
@@ -133,3 +137,11 @@ class ApprovalManager:
         except Exception:  # noqa: BLE001 - fields of any kind
             raise NotAsked("this is no question") from None
         raise NotAsked("the question is of another execution")
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -7,7 +7,7 @@ by then is told so (`asking.over`), cancelled, and not waited for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from threading import Event, Thread
@@ -86,11 +86,16 @@ async def _said(ask: Ask, context: Context) -> object:
     if is_async(approver):
         return await approver(ask.question)
     found = await _in_thread(approver, ask.question, context)
-    return await _awaited(found) if ask.waits and isawaitable(found) else found
+    if ask.waits and isawaitable(found):
+        return await found
+    _closed(found)
+    return found
 
 
-async def _awaited(answer: Awaitable[object]) -> object:
-    return await answer
+def _closed(answer: object) -> None:
+    """A coroutine that nobody awaits is closed, so that it is not reported as forgotten."""
+    if iscoroutine(answer):
+        answer.close()
 
 
 def _in_thread(approver: Callable[[Question], object], question: Question, context: Context) -> asyncio.Future[object]:
@@ -100,8 +105,7 @@ def _in_thread(approver: Callable[[Question], object], question: Question, conte
 
     def deliver(answer: object, fault: BaseException | None) -> None:
         if future.done():
-            if iscoroutine(answer):
-                answer.close()
+            _closed(answer)
         elif fault is not None:
             future.set_exception(ApproverFailed(type(fault).__name__))
         else:
