@@ -5,9 +5,7 @@ In: an execution, what it is about to spend. Out: a reservation, or the deny of 
 
 from __future__ import annotations
 
-from _weakref import ref
-
-from zcpolicy.authority import SealError, genuine
+from zcpolicy.authority import genuine
 from zcpolicy.combine import Verdict
 from zcpolicy.exact import added, number_text
 from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Reserved
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from zcpolicy.pots import Amounts, Counting, Number
 
 NO_TIME: Final = "the session's clock does not tell the time"
+MADE_BEFORE: Final = "this very request was made before"
 _NOTHING: Final[dict[str, Any]] = {}
 
 
@@ -50,20 +49,17 @@ class Budgets:
     with the same key charges nothing again. None of them raises but SealError.
     """
 
-    __slots__ = ("_held", "_unrecorded")
+    __slots__ = ("_made_for", "_unrecorded")
 
     def __init__(self, run: ResolvedAgentExecution) -> None:
         genuine(run)
-        self._held = ref(run)
+        self._made_for = run
         self._unrecorded: set[str] = set()  # in no ledger: no limit bounds them, and it could not be reached
 
     @property
     def _run(self) -> ResolvedAgentExecution:
-        run = self._held()
-        if run is None:
-            raise SealError("the execution is gone")
-        genuine(run)
-        return run
+        genuine(self._made_for)
+        return self._made_for
 
     # --- calls of tools ------------------------------------------------------------------------------------------
 
@@ -140,7 +136,10 @@ class Budgets:
     def model_call(
         self, key: str, access: ResolvedModelAccess, input_tokens: int, max_output: int | None = None
     ) -> Verdict | None:
-        """Reserves and dispatches one request. `input_tokens`: an estimate; `max_output`: tokens, else the access's."""
+        """Reserves and dispatches one request; a key that was used before is denied: each request is charged.
+
+        `input_tokens`: an estimate; `max_output`: tokens of the longest answer, else as the access says.
+        """
         output = access.max_output_tokens if max_output is None else max_output
         limits = self._limits("tokens", "money", "time")
         cost = _cost(access, input_tokens, output)
@@ -150,7 +149,9 @@ class Budgets:
             return _unpayable(error)
         amounts: Amounts = {("tokens", ""): input_tokens + output, ("time", ""): 0, **money_of(cost)}
         found = self._take(key, limits, amounts)
-        return found if isinstance(found, Verdict) else self._sent(key, found)
+        if isinstance(found, Verdict):
+            return found
+        return self._sent(key, found) if found.fresh else Verdict("deny", "budget", note=MADE_BEFORE)
 
     def model_done(self, key: str, access: ResolvedModelAccess, usage: Usage, seconds: float | None = None) -> None:
         """The request is over. Tokens that the host does not know, and their price, count as reserved."""

@@ -44,7 +44,19 @@ class Unpayable(Exception):
 class Counting:
     """One limit as a stack sees it. `above`: how many executions above the acting one it stands."""
 
-    __slots__ = ("above", "amount", "argument", "currency", "each", "limit", "open_end", "rule", "tools", "unit")
+    __slots__ = (
+        "_last",
+        "above",
+        "amount",
+        "argument",
+        "currency",
+        "each",
+        "limit",
+        "open_end",
+        "rule",
+        "tools",
+        "unit",
+    )
 
     def __init__(self, stack: Stack, above: int, body: BodyRef, index: int, limit: Limit) -> None:
         self.above = above
@@ -56,6 +68,7 @@ class Counting:
         self.argument = tuple(limit.get("argument", ()))
         self.each = tuple(limit.get("each", ()))
         self.open_end = self.unit == "time"
+        self._last: Pot | None = None
         self.tools: frozenset[ToolName] | None = names_in(stack.program, limit["tools"]) if "tools" in limit else None
 
     @property
@@ -78,15 +91,19 @@ class Counting:
             need = amounts.get((self.unit, self.currency), 0)
         who = line[min(self.above, len(line) - 1)]
         path = self.by_value()
-        values: list[str] | list[None] = sorted(pot_names(path, arguments, self.rule)) if path else [None]
+        if path:
+            return [self._pot(who, need, value) for value in sorted(pot_names(path, arguments, self.rule))]
+        last = self._last
+        if last is None or last.need != need or last.who != who:
+            last = self._last = self._pot(who, need, None)
+        return [last]
+
+    def _pot(self, who: Who, need: Number, value: str | None) -> Pot:
         limit = self.limit
-        return [
-            Pot(
-                self.unit, self.currency, self.argument, self.tools, limit["pot"], limit["window"], self.each, who,
-                value, self.amount, need, self.open_end,
-            )
-            for value in values
-        ]  # fmt: skip
+        return Pot(
+            self.unit, self.currency, self.argument, self.tools, limit["pot"], limit["window"], self.each, who,
+            value, self.amount, need, self.open_end,
+        )  # fmt: skip
 
 
 def limits_of(stack: Stack, tool_id: int | None) -> list[Counting]:

@@ -41,6 +41,16 @@ def test_tokens_are_reserved_with_the_longest_answer_and_settled_as_they_were(le
     assert reason(run.budgets.model_call("3", model, 0, 0)) == "budget"
 
 
+def test_each_request_is_charged_also_one_that_is_made_again(ledger: Ledger) -> None:
+    run = Story(agent("limit 1000 tokens"), ledger=ledger).run()
+    assert run.budgets.model_call("1", access(), 1) is None
+    for _ in range(2):
+        again = run.budgets.model_call("1", access(), 1)
+        assert again is not None
+        assert (again.reason, again.note) == ("budget", "this very request was made before")
+        run.budgets.model_done("1", access(), Usage(1, 1))
+
+
 def test_a_host_that_reports_no_usage_spends_what_it_reserved(ledger: Ledger) -> None:
     run = Story(agent("limit 1000 tokens", "limit 1.00 usd"), ledger=ledger).run()
     model = access(PriceTable({"large": 1000}), output=100)

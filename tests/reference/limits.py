@@ -1,7 +1,8 @@
 """Limits: what was charged, and whether one more call fits. SPEC 8.
 
 In: one limit, the call that would be charged, all charges so far. Out: yes or no.
-Units that only a running host can count (tokens, money, time, iterations, delegations) never refuse here.
+Units that only a running host can count (tokens, money, time, iterations, delegations) never refuse here, but for a
+limit of no time at all.
 """
 
 import unicodedata
@@ -29,6 +30,8 @@ class Charge:
 
 def exhausted(limit: ast.Limit, wanted: Charge, covers: Callable[[ToolName], bool], ledger: list[Charge]) -> bool:
     """Whether the limit of the body `wanted.pots` has no room for one more call."""
+    if isinstance(limit.amount, ast.Duration):
+        return limit.amount.seconds == 0
     if limit.unit not in ("calls", "concurrent calls", "sum"):
         return False
     amount = amount_of(limit, wanted.call)
