@@ -48,8 +48,8 @@ class CallContext:
 
     @property
     def memory(self) -> MemoryAccess:
-        """What this execution may recall and remember."""
-        return self._run.renewed().memory
+        """What this execution may recall and remember; every use is on record."""
+        return MemoryAccess.of(self._run.renewed(), self._io.record)
 
     async def run(self, calls: Sequence[InnerCall]) -> list[ToolResult]:
         """Runs calls in order, all of them admitted before the first runs. Raises InnerRefused: then none ran."""

@@ -129,7 +129,7 @@ class _Turn:
         if seconds <= 0:
             raise Ended("stopped", "turn-timeout", f"{run.runtime.turn_timeout:g} seconds")
         key = f"{self.part}.{self.iteration + 1}"
-        request = self._request()
+        request = await unbroken(ledger, self._request)
         denied = await unbroken(ledger, partial(run.budgets.iteration, key))
         if isinstance(denied, Verdict):
             raise by_limit(denied)

@@ -1,0 +1,261 @@
+"""Tools that run tools, load skills, hand work over: all of it within the execution that called them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.loop.stage import TOOLS, Stage, play, stage, told
+from zcpolicy import ResolvedAgentExecution, ResolveError, Session
+from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
+from zcpolicy.loop.access import ResolvedModelAccess
+from zcpolicy.loop.context import load_skill_tool
+from zcpolicy.loop.loop import run_tool_call_loop
+from zcpolicy.loop.messages import Message
+from zcpolicy.loop.scripted import ScriptedModel, calls
+from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.sources import SkillSource, ToolContext, ToolResult
+
+FETCH = {"tool": "fetch", "arguments": {"url": "https://x.org/"}}
+MAIL = {"tool": "mail", "arguments": {"to": "x"}}
+SHELL = {"tool": "shell", "arguments": {"command": "ls"}}
+
+
+def piped(rules: str, *steps: dict[str, Any], **tools: Any) -> tuple[Stage, list[str]]:
+    on = stage(rules, pipeline=pipeline_tool().run, **tools)
+    result, _ = play(on, calls(("pipeline", {"steps": list(steps)})), "done")
+    assert on.open_reservations() == []
+    return on, told(result)
+
+
+def test_the_steps_of_a_pipeline_run_in_order() -> None:
+    on, answers = piped("allow pipeline, fetch, mail", FETCH, MAIL)
+    assert on.names == ["pipeline", "fetch", "mail"]
+    assert answers == ["1. fetch is done\n2. mail is done"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "steps", "why"),
+    {
+        "a tool that is denied": ("allow pipeline, fetch", [FETCH, SHELL], "no step ran: step 2 names no tool"),
+        "arguments that are denied": (
+            'allow pipeline, fetch, mail; deny mail when args.to == "x"',
+            [FETCH, MAIL],
+            "Nothing was run, because of mail: This call is not permitted.",
+        ),
+        "a label of an earlier step": (
+            "allow pipeline, fetch, mail; mark untrusted on fetch; deny mail when marked untrusted",
+            [FETCH, MAIL],
+            "Nothing was run, because of mail: This call is not permitted.",
+        ),
+        "a limit that has room for one": (
+            "allow pipeline, fetch, mail; limit 1 calls to mail",
+            [MAIL, FETCH, MAIL],
+            "Nothing was run, because of mail: A limit is reached.",
+        ),
+        "nobody to ask": (
+            "allow pipeline, fetch, mail; ask mail",
+            [FETCH, MAIL],
+            "Nothing was run, because of mail: This call needs somebody's approval",
+        ),
+    }.values(),
+)
+def test_a_pipeline_with_one_refused_step_runs_none(rules: str, steps: list[dict[str, Any]], why: str) -> None:
+    on, answers = piped(rules, *steps)
+    assert on.names == ["pipeline"]
+    assert answers[0].startswith(f"[failed] {why}")
+
+
+def test_a_refused_pipeline_spends_nothing_but_its_own_call() -> None:
+    on, _ = piped("allow pipeline, fetch, mail; limit 1 calls to fetch; deny mail", FETCH, MAIL)
+    play(on, calls(("fetch", {"url": "https://x.org/"})), "done")
+    assert on.names == ["pipeline", "fetch"]
+
+
+def test_a_step_is_asked_about_and_a_later_answer_is_none() -> None:
+    for answer, ran in ((Approve(), ["pipeline", "mail"]), (Later(), ["pipeline"])):
+
+        async def person(_question: Question, given: Answer = answer) -> Answer:
+            return given
+
+        on = stage("allow pipeline, mail; ask mail", pipeline=pipeline_tool().run)
+        on.approvers = Approvers(person)
+        play(on, calls(("pipeline", {"steps": [MAIL]})), "done")
+        assert on.names == ran
+
+
+def test_a_step_that_fails_counts_and_the_next_one_runs() -> None:
+    async def breaks(_arguments: dict[str, Any], _context: ToolContext) -> str:
+        raise RuntimeError("inside")
+
+    on, answers = piped("allow pipeline, fetch, mail", FETCH, MAIL, fetch=breaks)
+    assert on.names == ["pipeline", "fetch", "mail"]
+    assert answers == ["[failed] 1. failed: The tool failed.\n2. mail is done"]
+
+
+# --- skills --------------------------------------------------------------------------------------------------------
+
+SKILL = {"deploy": SkillSource("how to deploy", "First look, then leap.")}
+
+
+def test_a_loaded_skill_holds_from_then_on_and_for_the_session() -> None:
+    on = stage(
+        "skills deploy; allow load_skill, look, mail",
+        above="skill deploy { only look, load_skill }",
+        skills=SKILL,
+        load_skill=load_skill_tool().run,
+    )
+    batch = calls(("mail", {"to": "x"}), ("load_skill", {"skill": "deploy"}), ("mail", {"to": "x"}))
+    result, model = play(on, batch, "done")
+    assert on.names == ["mail", "load_skill"]
+    assert told(result)[1] == "First look, then leap."
+    assert [tool.wire for tool in model.requests[1].tools] == ["load_skill", "look"]
+    assert "First look, then leap." in model.requests[1].system
+    again, _ = play(on, calls(("mail", {"to": "x"})), "done")
+    assert told(again) == ["This tool is not part of this task. Use another tool."]
+
+
+def test_a_skill_that_is_not_the_agents_is_not_loaded() -> None:
+    on = stage("allow load_skill", above="skill deploy { only look }", load_skill=load_skill_tool().run, skills=SKILL)
+    result, _ = play(on, calls(("load_skill", {"skill": "deploy"})), "done")
+    assert told(result) == ["[failed] The skill was not loaded: agent `a` may not load skill `deploy`."]
+    assert on.session.skills == frozenset()
+
+
+# --- delegation ----------------------------------------------------------------------------------------------------
+
+
+async def _hand_over(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+    return await context.delegate(arguments["agent"], arguments["task"])
+
+
+def with_child(rules: str, child: str, script: Sequence[Any], **more: Any) -> Stage:
+    """A stage whose `hand_over` runs the loop for a child, as a host does."""
+    on = stage(rules, above=f"agent b {{ {child} }}", hand_over=_hand_over, **more)
+
+    async def delegate(above: ResolvedAgentExecution, agent: str, task: str, independent: bool) -> ToolResult:
+        session = Session(interactive=True, client="c", id=f"{task}", above=above.session)
+        run = above.resolver.resolve(agent, session=session, parent=above, surface="delegate", independent=independent)
+        registry = await on.assemble(run)
+        try:
+            model = ResolvedModelAccess(ScriptedModel(*script))
+            result = await run_tool_call_loop(run, model, on.io, [Message("user", task)])
+        finally:
+            await registry.close()
+        return ToolResult(result.text, ok=result.status == "done")
+
+    on.delegate = delegate
+    return on
+
+
+HANDED = calls(("hand_over", {"agent": "b", "task": "t"}), ("mail", {"to": "x"}))
+
+
+def test_a_childs_answer_brings_its_labels() -> None:
+    on = with_child(
+        "allow hand_over, mail, fetch; delegate to b; deny mail when marked untrusted",
+        "allow fetch; mark untrusted on fetch",
+        [calls(("fetch", {"url": "https://x.org/"})), "read it"],
+    )
+    result, _ = play(on, HANDED, "done")
+    assert on.names == ["hand_over", "fetch"]
+    assert told(result)[0] == "read it"
+    assert on.session.labels == {"untrusted"}
+
+
+def test_a_child_that_fails_brings_its_labels_all_the_same() -> None:
+    on = with_child(
+        "allow hand_over, mail, fetch; delegate to b; deny mail when marked untrusted",
+        "allow fetch; mark untrusted on fetch",
+        [calls(("fetch", {"url": "https://x.org/"}))],  # and then the model has nothing more to say
+    )
+    result, _ = play(on, HANDED, "done")
+    assert on.names == ["hand_over", "fetch"]
+    assert told(result)[0].startswith("[failed]")
+
+
+def test_a_bounded_child_can_do_no_more_than_its_delegator() -> None:
+    on = with_child(
+        "allow hand_over, look; delegate to b",
+        "allow look, shell",
+        [calls(("shell", {"command": "ls"}), ("look", {"at": "x"})), "looked"],
+    )
+    play(on, calls(("hand_over", {"agent": "b", "task": "t"})), "done")
+    assert on.names == ["hand_over", "look"]
+
+
+def test_a_child_that_cannot_be_is_a_failed_result() -> None:
+    on = with_child("allow hand_over, look; delegate to b", "allow look", ["hi"])
+    result, _ = play(on, calls(("hand_over", {"agent": "c", "task": "t"})), "done")
+    assert told(result) == ["[failed] The task was not handed over: there is no agent `c`."]
+
+
+def test_a_host_that_does_not_delegate_says_so() -> None:
+    on = stage("allow hand_over, look; delegate to b", above="agent b { allow look }", hand_over=_hand_over)
+    result, _ = play(on, calls(("hand_over", {"agent": "b", "task": "t"})), "done")
+    assert told(result) == ["[failed] this host does not delegate"]
+
+
+def test_what_a_child_spends_counts_above() -> None:
+    on = with_child(
+        "allow hand_over, look; delegate to b; limit 1 calls to look",
+        "allow look",
+        [calls(("look", {"at": "x"}), ("look", {"at": "y"})), "looked"],
+    )
+    play(on, calls(("hand_over", {"agent": "b", "task": "t"}), ("look", {"at": "z"})), "done")
+    assert on.names == ["hand_over", "look"]
+
+
+def test_a_child_of_a_child_is_bounded_by_both() -> None:
+    on = stage("allow look; delegate to b", above="agent b { allow look }")
+    run = on.resolver.resolve("b", session=on.session, parent=on.run)
+    with pytest.raises(ResolveError):
+        on.resolver.resolve("a", session=on.session, parent=run)
+
+
+def test_a_ticket_for_later_names_the_execution_that_made_it() -> None:
+    async def plan(_arguments: dict[str, Any], context: ToolContext) -> str:
+        tickets.append(dict(context.later()))
+        return "planned"
+
+    tickets: list[dict[str, Any]] = []
+    on = stage("allow look", look=plan)
+    play(on, calls(("look", {"at": "x"})), "done")
+    assert tickets == [{**on.run.ticket(), "agent": "a"}]
+
+
+def test_a_tool_sees_who_acts_and_what_may_be_called() -> None:
+    async def who(_arguments: dict[str, Any], context: ToolContext) -> str:
+        return f"{context.identity.agent} {context.identity.client} {sorted(map(str, context.registry.names()))}"
+
+    on = stage("allow look, mail", look=who)
+    result, _ = play(on, calls(("look", {"at": "x"})), "done")
+    assert told(result) == ["a c ['look', 'mail']"]
+
+
+def test_an_approver_cannot_set_the_agent_to_work_that_it_is_asked_about() -> None:
+    on = stage("allow look, mail; ask mail")
+    raised: list[str] = []
+
+    async def eager(_question: Question) -> Answer:
+        model = ResolvedModelAccess(ScriptedModel("done"))
+        try:
+            await run_tool_call_loop(on.run, model, on.io, [Message("user", "go")])
+        except ResolveError as error:
+            raised.append(str(error))
+        return Approve()
+
+    on.approvers = Approvers(eager)
+    play(on, calls(("mail", {"to": "x"})), "done")
+    assert raised == ["an approver cannot set the agents to work that it is asked about"]
+
+
+def test_the_loop_takes_an_execution_and_nothing_else() -> None:
+    on = stage("allow look")
+    model = ResolvedModelAccess(ScriptedModel("done"))
+    stranger: Any
+    for stranger in ([on.tool("look")], object.__new__(ResolvedAgentExecution), None, TOOLS):
+        with pytest.raises(TypeError):
+            asyncio.run(run_tool_call_loop(stranger, model, on.io, []))
+    assert on.events == []
