@@ -112,9 +112,9 @@ def test_24_and_in_a_child_of_it(way: str, tmp_path: Path) -> None:
         world.script("worker", calls(("hand_over", {"agent": "free", "task": "all of it"})), "done")
         world.script("free", calls(*everything()), "done below")
         await turn(way, world, narrowing=Narrowing(only=["cron_add", "hand_over"]))
-        # `free` would be independent by `boss`, but its delegator here says nothing of the kind: `worker` bounds it
-        assert "Nothing" not in world.told("worker")[0]
-        assert set(world.ran) <= {("free", "cron_add")}
+        assert world.told("worker") == ["done below"]
+        assert world.shown("free") == {"cron_add", "hand_over"}
+        assert world.ran == [("free", "cron_add")]
 
     asyncio.run(story())
 
@@ -172,8 +172,9 @@ def test_31_32_what_is_denied_is_not_in_the_prompt_and_does_not_run_when_it_is_c
         assert "shell" not in world.shown("worker")
         assert "shell" not in model.requests[0].system
         assert world.ran == [("worker", "file_read")]
-        refused = [event.data for event in world.of_kind("call")]
-        assert len(refused) >= 2
+        refused = [one.data["decision"] for one in world.of_kind("call") if one.data["phase"] == "refused"]
+        assert len(refused) == 1
+        assert "shell" in refused[0]
 
     asyncio.run(story())
 
@@ -182,16 +183,14 @@ def test_31_32_what_is_denied_is_not_in_the_prompt_and_does_not_run_when_it_is_c
 def test_30_a_child_never_has_a_freer_mode(way: str, tmp_path: Path) -> None:
     async def story() -> None:
         world = World(
-            "agent worker { allow any; autonomy readonly; deny shell; auto_approve hand_over; delegate to free }\n"
-            "agent free { allow any; autonomy full }\n".replace(
-                "autonomy readonly", "autonomy { read allow; low allow; medium deny; high deny }"
-            ),
+            "agent worker { allow any; autonomy { read allow; low allow; medium deny; high deny }; delegate to free }\n"
+            "agent free { allow any; autonomy full }\n",
             tmp_path,
         )
         world.script("worker", calls(("hand_over", {"agent": "free", "task": "as you like"})), "done")
         world.script("free", calls(*everything()), "done below")
         await turn(way, world)
-        assert {tool for _, tool in world.ran} <= {"file_read", "fetch"}
+        assert world.ran == [("free", "file_read"), ("free", "fetch")]
 
     asyncio.run(story())
 

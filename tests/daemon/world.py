@@ -17,8 +17,9 @@ from zcpolicy.daemon.order import OPEN, Order, Site
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.rpc import Rpc
-from zcpolicy.daemon.paths.run import run_once
+from zcpolicy.daemon.paths.run import later, run_once
 from zcpolicy.daemon.paths.step import Workflow, WorkflowStep, run_workflow
+from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.events import Event
 from zcpolicy.facts import Session, ToolName
 from zcpolicy.loop.access import ResolvedModelAccess
@@ -61,6 +62,8 @@ GIVEN: Mapping[ToolName, Mapping[str, Any]] = {
 """Sound arguments of each tool that only notes that it ran."""
 
 NOTING = ("file_read", "shell", "fetch", "send_mail", "cron_add")
+NOON = 1_800_000_000.0
+"""When runs that calls have started are due."""
 FORGE = Path(__file__).parents[1] / "servers/forge.py"
 
 
@@ -70,7 +73,8 @@ def forge(log: Path) -> McpServer:
 
 
 class World:
-    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for."""
+    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `independent`: agents that are
+    asked for as independent children. `fails`: tools that report failure."""
 
     def __init__(
         self, policy: str, folder: Path, *, approvers: Mapping[str, Approvers] | None = None, servers: bool = False
@@ -79,8 +83,9 @@ class World:
         self.ran: list[tuple[str, ToolName]] = []
         self.events: list[Event] = []
         self.models: dict[str, ScriptedModel] = {}
-        self.tickets: list[tuple[Mapping[str, Any], str]] = []
+        self.schedule = Schedule(str(folder / "jobs.json"))
         self.fails: set[str] = set()
+        self.independent: set[str] = set()
         self.forge_log = folder / "forge.log"
         sources = ToolSources(
             builtins=(*map(self._noting, NOTING), *self._own(), pipeline_tool(), tool_search_tool()),
@@ -125,12 +130,12 @@ class World:
 
     def _own(self) -> tuple[HostTool, ...]:
         async def hand_over(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-            return await context.delegate(
-                arguments["agent"], arguments["task"], independent=arguments["agent"] == "free"
-            )
+            agent = arguments["agent"]
+            return await context.delegate(agent, arguments["task"], independent=agent in self.independent)
 
         async def schedule(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-            self.tickets.append((context.later(arguments["agent"]), arguments["text"]))
+            ticket = context.later(arguments["agent"])
+            self.schedule.add(later(self.host, ticket, arguments["text"], NOON))
             return ToolResult("scheduled")
 
         return (
@@ -168,6 +173,7 @@ async def by_rpc(world: World, agent: str, narrowing: Narrowing | None, site: Si
         writer.write(f"{json.dumps(request)}\n".encode())
         answer = json.loads(await reader.readline())
         writer.close()
+        await writer.wait_closed()
     return str(answer["result"]["text"] if "result" in answer else answer["error"]["message"])
 
 

@@ -5,8 +5,9 @@ In: a resolver, tools, models, approvers, a recorder. Out: `Host`, whose `turn` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import time
 from typing import Any, Final
 
 from zcpolicy.approvals.question import Approvers
@@ -15,7 +16,7 @@ from zcpolicy.daemon.paths.delegate import delegated
 from zcpolicy.daemon.sessions import Place, Sessions
 from zcpolicy.events import Event
 from zcpolicy.execution import ResolvedAgentExecution
-from zcpolicy.facts import FactsError, Session
+from zcpolicy.facts import FactsError
 from zcpolicy.identity import Identity
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
@@ -70,7 +71,7 @@ class Host:
         try:
             return await self._turn(order)
         except TurnRefused as refused:
-            self.record(_refused(order, str(refused)))
+            self.refused(order, str(refused))
             raise
 
     async def _turn(self, order: Order) -> TurnResult:
@@ -95,11 +96,19 @@ class Host:
 
     async def tools(self, order: Order) -> tuple[ToolSpec, ...]:
         """What a turn would be offered, as far as it can be told without connecting anything. Raises TurnRefused."""
-        registry = await self.registry(self.execution(order), order, listing=True)
+        run = self.execution(order)
+        registry = await self.registry(run, order, listing=True)
         try:
             return registry.specs()
         finally:
             await registry.close()
+
+    def refused(self, order: Order, why: str) -> None:
+        """Puts on record that a turn could not be built."""
+        session, above = order.seat.session, order.parent
+        line = () if above is None else tuple((one.agent, one.session.id) for one in (above, *above.above()))
+        who = Identity(order.agent, session.client, session.id, session.turn, order.surface, len(line), line)
+        self.record(Event("failed", session.clock(), who, {"refused": why}))
 
     # --- the steps of a turn -------------------------------------------------------------------------------------
 
@@ -119,11 +128,13 @@ class Host:
         except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
 
-    def resumed(self, ticket: Mapping[str, Any], saved: Mapping[str, Session]) -> ResolvedAgentExecution:
-        """The execution that a ticket tells of. `saved`: sessions that may be open no more. Raises TurnRefused."""
+    def resumed(self, ticket: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> ResolvedAgentExecution:
+        """The execution that a ticket tells of. `sessions`: those it names, as they were saved. Raises TurnRefused."""
         try:
-            return self.resolver.resume(ticket, lambda name: self.sessions.session(name) or saved.get(name))
+            return self.resolver.resume(ticket, self.sessions.restored(sessions).get)
         except _CANNOT_BE as error:
+            refused = Identity(str(ticket.get("agent")), "", "", "", "ticket", 0, ())
+            self.record(Event("failed", time(), refused, {"refused": str(error)}))
             raise TurnRefused(str(error)) from None
 
     async def registry(self, run: ResolvedAgentExecution, order: Order, *, listing: bool = False) -> ScopedToolRegistry:
@@ -159,11 +170,3 @@ class Host:
     def asked_on(self, surface: str) -> Approvers:
         """Whom a surface can ask."""
         return self.approvers.get(surface, self.approvers.get("", Approvers()))
-
-
-def _refused(order: Order, why: str) -> Event:
-    """The record of a turn that could not be built."""
-    session, above = order.seat.session, order.parent
-    line = () if above is None else tuple((one.agent, one.session.id) for one in (above, *above.above()))
-    who = Identity(order.agent, session.client, session.id, session.turn, order.surface, len(line), line)
-    return Event("failed", session.clock(), who, {"refused": why})

@@ -13,7 +13,7 @@ from json import dumps
 from secrets import token_hex
 from typing import Any, Final
 
-from zcpolicy.call import Malformed, read_json, sound
+from zcpolicy.call import MAX_CALL_CHARACTERS, Malformed, read_json, sound
 from zcpolicy.exact import is_list, is_object
 
 MAX_JOBS: Final = 1_000
@@ -72,34 +72,36 @@ class Schedule:
         if len(self._jobs) >= MAX_JOBS:
             raise ScheduleError(f"there are {MAX_JOBS} jobs already")
         made = _sound(replace(job, id=token_hex(8)))
-        self._jobs[made.id] = made
-        self._save()
+        self._save({**self._jobs, made.id: made})
         return made.id
 
     def remove(self, job: str) -> None:
         """It is not wanted any more."""
-        if self._jobs.pop(job, None) is not None:
-            self._save()
+        if job in self._jobs:
+            self._save({name: one for name, one in self._jobs.items() if name != job})
 
     def take(self, job: Job, now: float) -> bool:
         """Takes a job off, or puts it ahead, before it runs: so it runs once at most. False: somebody else has."""
         if self._jobs.get(job.id) is not job or job.at > now:
             return False
-        del self._jobs[job.id]
+        jobs = {name: one for name, one in self._jobs.items() if name != job.id}
         if job.every is not None:
-            self._jobs[job.id] = replace(job, at=now + job.every)
-        self._save()
+            jobs[job.id] = replace(job, at=now + job.every)
+        self._save(jobs)
         return True
 
-    def _save(self) -> None:
-        """Whole, or not at all."""
-        text = dumps([asdict(job) for job in self._jobs.values()])
+    def _save(self, jobs: dict[str, Job]) -> None:
+        """Whole, or not at all. Raises ScheduleError, OSError; then the jobs are what they were."""
+        text = dumps([asdict(job) for job in jobs.values()])
+        if len(text) > MAX_CALL_CHARACTERS:
+            raise ScheduleError(f"a schedule has at most {MAX_CALL_CHARACTERS} characters")
         unfinished = _unfinished(self._file)
         with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
         os.replace(unfinished, self._file)
+        self._jobs = jobs
 
 
 def _read(file: str) -> list[Job]:

@@ -5,14 +5,16 @@ In: keys that a path vouches for (a sender of a chat, a connection). Out: `Seat`
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any, Final
 
+from zcpolicy.exact import is_list
 from zcpolicy.facts import Session
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.turn import TurnState
+from zcpolicy.sessions import restore, save
 
 MAX_CLIENTS: Final = 100_000
 """Clients that a host remembers; more are refused, since forgetting one would give it fresh budgets."""
@@ -20,6 +22,8 @@ MAX_SEATS: Final = 100_000
 """Open sessions of a host; more are refused, since forgetting one would take labels off."""
 MAX_SEATS_OF_CLIENT: Final = 1_000
 """Open sessions of one client: none takes them all."""
+MAX_KEPT_ENTRIES: Final = 100
+"""Calls of a session's history that are kept for a later run; older ones can only make a `require` deny."""
 
 Place = Callable[[Session], None]
 """A host's function: fills in the facts of a new session (cwd, context, env, …), before anything is decided in it."""
@@ -82,29 +86,32 @@ class Sessions:
         seat = self._seats.get(session)
         return seat.session if seat is not None else None
 
-    def saved(self, session: str) -> Mapping[str, Any] | None:
-        """What must outlive this process of an open session, as JSON: whose it is, its labels, its skills, its line."""
+    def saved(self, session: str) -> dict[str, Any] | None:
+        """An open session as JSON, so that a later run can stand below it. Raises FactsError for what JSON cannot hold."""
         seat = self._seats.get(session)
         if seat is None:
             return None
-        one = seat.session
-        return {
-            "id": one.id, "client": one.client, "origin": one.origin, "labels": sorted(one.labels),
-            "skills": sorted(one.skills), "ancestry": [list(pair) for pair in one.ancestry],
-        }  # fmt: skip
+        found = save(seat.session)
+        if is_list(found["history"]):
+            del found["history"][:-MAX_KEPT_ENTRIES]
+        return found
 
-    def restored(self, saved: Mapping[str, Any]) -> Session:
-        """A session that was saved: nobody is there, and what was done before cannot be read.
+    def restored(self, line: Sequence[Mapping[str, Any]]) -> dict[str, Session]:
+        """Sessions that were saved, outermost first, by id; those that are open still are what they are by now.
 
-        Raises FactsError, KeyError, TypeError or ValueError for what was never saved.
+        Raises FactsError for what was never saved.
         """
-        session = Session(client=saved["client"], id=saved["id"], labels=saved["labels"], history=None)
-        self._placed(session)
-        session.interactive = False
-        session.origin = str(saved["origin"])
-        session.skills = frozenset(map(str, saved["skills"]))
-        session.ancestry = tuple((str(agent), str(name)) for agent, name in saved["ancestry"])
-        return session
+        found: dict[str, Session] = {}
+        above: Session | None = None
+        for saved in line:
+            name = str(saved.get("id"))
+            above = found[name] = self.session(name) or self._restored(saved, above)
+        return found
+
+    def _restored(self, saved: Mapping[str, Any], above: Session | None) -> Session:
+        here = Session(client=str(saved.get("client")))
+        self._placed(here)
+        return restore(saved, clock=here.clock, resolve_link=here.resolve_link, above=above)
 
     def _placed(self, session: Session) -> None:
         if self._place is not None:

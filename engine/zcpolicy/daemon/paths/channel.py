@@ -72,7 +72,8 @@ class Channel:
         if person.asked is not None:
             asked, person.asked = person.asked, None
             answer = _read(asked, text)
-            asked.answer.set_result(answer or Reject("the person said something else"))
+            if not asked.answer.done():
+                asked.answer.set_result(answer or Reject("the person said something else"))
             if answer is not None:
                 return
         if len(person.waiting) >= MAX_WAITING or len(text) > MAX_MESSAGE_CHARACTERS:
@@ -110,6 +111,8 @@ class Channel:
             result = await self._host.turn(order)
         except TurnRefused as refused:
             return f"this cannot be done: {refused}"
+        except Exception:  # noqa: BLE001 - a fault of the host is told as one, with nothing of its insides
+            return "the host failed"
         return result.text or f"the turn ended without an answer: {result.status}"
 
     async def _ask(self, sender: str, person: _Sender, question: Question) -> Answer:

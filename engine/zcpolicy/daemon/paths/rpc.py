@@ -77,8 +77,10 @@ class Rpc:
         except (Full, ConnectionError, asyncio.CancelledError):
             pass  # the peer sees that the connection ends
         finally:
-            self.connections.discard(task)
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            self.connections.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = self.host.sessions.client("rpc", _peer(writer))

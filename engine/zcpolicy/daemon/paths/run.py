@@ -36,10 +36,13 @@ def later(host: Host, ticket: Mapping[str, Any], text: str, at: float, *, every:
     """A job of a ticket of `ToolContext.later`, made while its call is under way. Raises ScheduleError."""
     line = ticket.get("line")
     entries = [entry for entry in line if is_object(entry)] if is_list(line) else []
-    sessions = tuple(host.sessions.saved(str(entry.get("session"))) for entry in entries)
-    if not sessions or None in sessions:
-        raise ScheduleError("this is no ticket of a call that is under way")
+    try:
+        sessions = [host.sessions.saved(str(entry.get("session"))) for entry in entries]
+    except FactsError as error:
+        raise ScheduleError(str(error)) from None
     kept = tuple(one for one in sessions if one is not None)
+    if not kept or len(kept) < len(sessions):
+        raise ScheduleError("this is no ticket of a call that is under way")
     return Job(at, str(ticket.get("agent")), text, every, ticket=dict(ticket), sessions=kept)
 
 
@@ -65,16 +68,14 @@ async def _run(host: Host, job: Job, site: Site) -> Ran:
             result = await _run_of_ticket(host, job, job.ticket, site)
     except (TurnRefused, Full) as refused:
         return Ran(job, None, str(refused))
+    except Exception:  # noqa: BLE001 - a host that fails in one job still has the others to run
+        return Ran(job, None, "the host failed")
     return Ran(job, result)
 
 
 async def _run_of_ticket(host: Host, job: Job, ticket: Mapping[str, Any], site: Site) -> TurnResult:
     """Below the execution that made the call. Raises TurnRefused, Full."""
-    try:
-        sessions = {str(one["id"]): host.sessions.restored(one) for one in job.sessions}
-    except (FactsError, KeyError, TypeError, ValueError):
-        raise TurnRefused("the sessions of the job are not what was kept") from None
-    parent = host.resumed(ticket, sessions)
+    parent = host.resumed(ticket, job.sessions)
     seat = host.sessions.open(parent.session.client, above=parent.session)
     order = Order(
         job.agent, job.text, job.surface, seat, parent=parent, later=True, site=site,

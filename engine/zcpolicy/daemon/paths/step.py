@@ -43,15 +43,16 @@ class StepResult:
 
 async def run_workflow(host: Host, workflow: Workflow, order: Order) -> list[StepResult]:
     """Runs a workflow in the session, and on the terms, of an order; its text and agent are the workflow's."""
-    own = replace(order, agent=workflow.agent, text="")
+    own = replace(order, agent=workflow.agent, text="", surface="step", resume=False)
     try:
-        run = host.execution(replace(own, surface="step"))
+        run = host.execution(own)
     except TurnRefused as refused:
+        host.refused(own, str(refused))
         return [StepResult(workflow.agent, "failed", str(refused))]
     went: list[StepResult] = []
     for step in workflow.steps:
         if step.agent in ("", workflow.agent):
-            result = await _step(host, replace(own, text=step.prompt, surface="step"))
+            result = await _step(host, replace(own, text=step.prompt))
         else:
             result = await _step_of_another(host, own, run, step)
             own.seat.messages.append(Message("user", f"agent `{step.agent}` has answered: {result.text}"))

@@ -1,0 +1,262 @@
+"""Runs that nobody attends, and runs that a call starts later."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import policy_lang
+from tests.daemon.world import GIVEN, NOON, TOOLS, World
+from zcpolicy import Narrowing
+from zcpolicy.approvals.question import Approve, Approvers, Question
+from zcpolicy.daemon.order import TurnRefused
+from zcpolicy.daemon.paths.run import later, run_due, run_once
+from zcpolicy.daemon.schedule import MAX_JOBS, Job, Schedule, ScheduleError
+from zcpolicy.loop.scripted import calls
+
+ASKS = "agent worker { allow file_read; allow shell with approval }\nagent free { allow file_read }"
+
+
+def everything() -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    return tuple((name, given) for name, given in GIVEN.items() if isinstance(name, str))
+
+
+def test_29_what_asks_is_denied_and_on_record(tmp_path: Path) -> None:
+    async def story() -> None:
+        yes = Approvers(person=lambda _question: Approve())  # who is at the host is not at this run
+        world = World(ASKS, tmp_path, approvers={"": yes})
+        world.script("worker", calls(("shell", {"command": "ls"})), "done")
+        await run_once(world.host, "worker", "look around")
+        assert world.ran == []
+        refused = [one.data for one in world.of_kind("call") if one.data["phase"] == "refused"]
+        assert [one["reason"] for one in refused] == ["no-approver"]
+
+    asyncio.run(story())
+
+
+def test_a_route_answers_for_an_unattended_run(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    async def ops(question: Question) -> Approve:
+        asked.append(question)
+        return Approve(by="ops")
+
+    async def story() -> None:
+        world = World(
+            ASKS.replace("approval }", 'approval; approval { route "ops" } }'), tmp_path,
+            approvers={"run": Approvers(routes={"ops": ops})},
+        )  # fmt: skip
+        world.script("worker", calls(("shell", {"command": "ls"})), "done")
+        await run_once(world.host, "worker", "look around")
+        assert world.ran == [("worker", "shell")]
+        assert [one.route for one in asked] == ["ops"]
+
+    asyncio.run(story())
+
+
+def test_runs_know_nothing_of_each_other_but_count_together(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow file_read; limit 1 calls to file_read per day }\nagent free { allow shell }", tmp_path
+        )
+        for _ in range(2):
+            world.script("worker", calls(("file_read", {"path": "/w/a"})), "done")
+            await run_once(world.host, "worker", "read")
+            assert len(world.models["worker"].requests[0].messages) == 1
+        assert world.ran == [("worker", "file_read")]
+
+    asyncio.run(story())
+
+
+LATER = """
+agent worker {
+    allow any except hand_over
+    limit 3 calls to cron_add per day
+    mark untrusted on fetch
+    deny send_mail when marked untrusted
+    delegate to free
+}
+agent free { allow any; delegate to worker }
+"""
+
+
+async def scheduled(world: World, *before: tuple[str, Mapping[str, Any]], agent: str = "", **how: Any) -> None:
+    """A turn whose last call has a run start later."""
+    world.script("worker", calls(*before, ("schedule", {"agent": agent, "text": "all of it"})), "done")
+    await run_once(world.host, "worker", "plan it", **how)
+    world.ran.clear()
+
+
+def test_29a_a_later_run_has_the_narrowing_the_limits_and_the_labels_of_the_call(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER, tmp_path)
+        only = Narrowing(only=["cron_add", "send_mail", "fetch", "schedule"])
+        await scheduled(world, ("cron_add", {"text": "1"}), ("fetch", {"url": "x"}), narrowing=only)
+        world.script(
+            "worker", calls(*everything(), ("cron_add", {"text": "2"}), ("cron_add", {"text": "3"})), "later is done"
+        )
+        (ran,) = await run_due(world.host, world.schedule, NOON)
+        assert ran.result is not None
+        assert ran.result.text == "later is done"
+        assert world.shown("worker") == {"cron_add", "fetch", "schedule"}  # under the label, nothing can send mail
+        assert world.ran == [("worker", "fetch"), ("worker", "cron_add"), ("worker", "cron_add")]
+        mine = [one.identity for one in world.events if one.identity.surface == "scheduled"]
+        assert {tuple(agent for agent, _ in one.line) for one in mine} == {("worker",)}
+
+    asyncio.run(story())
+
+
+def test_29a_also_after_the_host_has_started_anew(tmp_path: Path) -> None:
+    async def story() -> None:
+        first = World(LATER, tmp_path)
+        await scheduled(first, ("fetch", {"url": "x"}), narrowing=Narrowing(deny=["shell"]))
+        world = World(LATER, tmp_path)
+        world.script("worker", calls(*everything()), "later is done")
+        (ran,) = await run_due(world.host, world.schedule, NOON)
+        assert ran.refused == ""
+        assert ("worker", "shell") not in world.ran
+        assert ("worker", "send_mail") not in world.ran  # the label outlived the process
+        assert ("worker", "cron_add") in world.ran
+
+    asyncio.run(story())
+
+
+def test_29a_another_agent_that_runs_later_is_bounded_by_who_started_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER.replace("except hand_over", "except hand_over, shell"), tmp_path)
+        await scheduled(world, agent="free")
+        world.script("free", calls(*everything()), "later is done")
+        (ran,) = await run_due(world.host, world.schedule, NOON)
+        assert ran.refused == ""
+        assert ("free", "shell") not in world.ran
+        assert ("free", "file_read") in world.ran
+
+    asyncio.run(story())
+
+
+def test_28_a_later_run_of_an_agent_that_may_not_be_reached_runs_nothing_and_is_on_record(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER, tmp_path)
+        await scheduled(world, agent="boss")
+        world.script("boss", calls(*everything()), "done")
+        (ran,) = await run_due(world.host, world.schedule, NOON)
+        assert ran.refused == "agent `worker` may not delegate to `boss`"
+        assert world.models["boss"].requests == []
+        assert [one.data for one in world.of_kind("failed")] == [{"refused": ran.refused}]
+
+    asyncio.run(story())
+
+
+def test_a_policy_that_was_tightened_meanwhile_holds(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER, tmp_path)
+        await scheduled(world)
+        world.host.publish(policy_lang.loads(TOOLS + LATER.replace("except hand_over", "except hand_over, shell")))
+        world.script("worker", calls(*everything()), "done")
+        await run_due(world.host, world.schedule, NOON)
+        assert ("worker", "shell") not in world.ran
+        assert ("worker", "file_read") in world.ran
+
+    asyncio.run(story())
+
+
+def test_what_is_due_runs_once_soonest_first_and_one_failure_stops_no_other(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(ASKS, tmp_path)
+        schedule = Schedule(str(tmp_path / "jobs.json"))
+        world.script("worker", "first", "second")
+        schedule.add(Job(NOON + 1, "worker", "b"))
+        schedule.add(Job(NOON, "nobody", "a"))
+        schedule.add(Job(NOON - 1, "worker", "beat", every=60.0, surface="heartbeat"))
+        schedule.add(Job(NOON + 60, "worker", "c"))
+        ran = await run_due(world.host, schedule, NOON + 1)
+        assert [(one.job.text, one.result.text if one.result else one.refused) for one in ran] == [
+            ("beat", "first"), ("a", "there is no agent `nobody`"), ("b", "second"),
+        ]  # fmt: skip
+        assert [(job.text, job.at) for job in schedule.jobs] == [("c", NOON + 60), ("beat", NOON + 61)]
+        assert await run_due(world.host, schedule, NOON + 1) == []
+        assert {one.identity.surface for one in world.events} == {"heartbeat", "scheduled"}
+
+    asyncio.run(story())
+
+
+def test_a_turn_that_cannot_be_raises(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(ASKS, tmp_path)
+        with pytest.raises(TurnRefused, match="there is no agent `nobody`"):
+            await run_once(world.host, "nobody", "x")
+
+    asyncio.run(story())
+
+
+def test_a_schedule_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
+    file = str(tmp_path / "jobs.json")
+    schedule = Schedule(file)
+    kept = schedule.add(Job(NOON, "worker", "say “hé”", every=3_600.0))
+    gone = schedule.add(Job(NOON + 0.5, "worker", "b"))
+    schedule.remove(gone)
+    assert Schedule(file).jobs == schedule.jobs
+    assert [job.id for job in Schedule(file).jobs] == [kept]
+    assert Schedule.files(file) == (file, f"{file}.new")
+
+
+BROKEN = {
+    "no JSON": "{",
+    "no list": "{}",
+    "no job": "[1]",
+    "a part too many": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "ticket": None, "sessions": [], "id": "x", "narrowing": None}]),
+    "a part of another kind": json.dumps([{"at": "1", "agent": "a", "text": "b", "every": None, "surface": "scheduled", "ticket": None, "sessions": [], "id": "x"}]),
+    "a surface that is none": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "channel", "ticket": None, "sessions": [], "id": "x"}]),
+    "half of a ticket": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "ticket": [], "sessions": [], "id": "x"}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_schedule_that_is_broken_is_not_an_empty_one(case: str, tmp_path: Path) -> None:
+    file = tmp_path / "jobs.json"
+    file.write_text(BROKEN[case], "utf-8")
+    with pytest.raises(ScheduleError):
+        Schedule(str(file))
+
+
+UNFIT = {
+    "at no time": Job(float("nan"), "worker", "x"),
+    "at the end of time": Job(float("inf"), "worker", "x"),
+    "all the time": Job(NOON, "worker", "x", every=0.0),
+    "too long": Job(NOON, "worker", "x" * 10_001),
+    "on another path": Job(NOON, "worker", "x", surface="rpc"),
+    "text that cannot be written": Job(NOON, "worker", "\ud800"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_what_cannot_be_kept(case: str, tmp_path: Path) -> None:
+    schedule = Schedule(str(tmp_path / "jobs.json"))
+    with pytest.raises(ScheduleError):
+        schedule.add(UNFIT[case])
+    assert schedule.jobs == ()
+
+
+def test_jobs_are_counted(tmp_path: Path) -> None:
+    schedule = Schedule(str(tmp_path / "jobs.json"))
+    schedule._jobs = {str(number): Job(NOON, "worker", "x", id=str(number)) for number in range(MAX_JOBS)}
+    with pytest.raises(ScheduleError, match="1000 jobs already"):
+        schedule.add(Job(NOON, "worker", "x"))
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "empty": {},
+    "of no session": {"line": [], "agent": "worker"},
+    "of a session that is not there": {"line": [{"session": "x"}], "agent": "worker"},
+    "a line that is none": {"line": "x", "agent": "worker"},
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_ticket_that_no_call_has_made(case: str, tmp_path: Path) -> None:
+    world = World(ASKS, tmp_path)
+    with pytest.raises(ScheduleError, match="no ticket of a call that is under way"):
+        later(world.host, FORGED[case], "x", NOON)

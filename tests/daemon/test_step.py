@@ -1,0 +1,183 @@
+"""Workflows: who does a step, with what, and what happens where it cannot be done."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.daemon.world import World
+from zcpolicy import Narrowing
+from zcpolicy.approvals.question import Answer, Approve, Approvers, Question
+from zcpolicy.daemon.order import Order, Site
+from zcpolicy.daemon.paths.step import StepResult, Workflow, WorkflowStep, run_workflow
+from zcpolicy.loop.scripted import calls
+
+POLICY = """
+agent lead {
+    connect all_of_forge
+    allow any
+    deny send_mail when marked untrusted
+    delegate to tester, publisher
+}
+agent tester { allow file_read, shell; runtime { tool_result 10 } }
+agent publisher { allow send_mail, fetch; mark untrusted on fetch }
+agent worker { allow file_read }
+agent free { allow file_read }
+"""
+
+Story = Callable[[World], Awaitable[None]]
+
+
+def run(folder: Path, story: Story, *, servers: bool = False, policy: str = POLICY) -> World:
+    world = World(policy, folder, servers=servers)
+    asyncio.run(asyncio.wait_for(story(world), 30))
+    return world
+
+
+async def workflow(
+    world: World,
+    *steps: tuple[str, str],
+    narrowing: Narrowing | None = None,
+    approvers: Approvers | None = None,
+    site: Site | None = None,
+) -> list[StepResult]:
+    """Steps as (agent, prompt), of the agent `lead`."""
+    seat = world.host.sessions.open("client", interactive=approvers is not None)
+    order = Order("", "", "run", seat, narrowing=narrowing, approvers=approvers or Approvers(), site=site or Site())
+    return await run_workflow(
+        world.host, Workflow("lead", tuple(WorkflowStep(prompt, agent) for agent, prompt in steps)), order
+    )
+
+
+def test_27_a_step_of_another_agent_has_that_agents_tools_model_and_transcript(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        own = world.script("lead", "the secret is 7", "all is done")
+        other = world.script("tester", calls(("file_read", {"path": "/w/a"}), ("send_mail", {"to": "ann"})), "tested")
+        went = await workflow(world, ("", "think"), ("tester", "test it"), ("", "sum up"))
+        assert [(one.agent, one.status, one.text) for one in went] == [
+            ("lead", "done", "the secret is 7"), ("tester", "done", "tested"), ("lead", "done", "all is done"),
+        ]  # fmt: skip
+        assert world.shown("tester") == {"file_read", "shell"}
+        assert world.ran == [("tester", "file_read")]
+        assert [one.text for one in other.requests[0].messages] == ["test it"]  # nothing of what was said before
+        assert [one.text for one in own.requests[1].messages] == [
+            "think", "the secret is 7", "agent `tester` has answered: tested", "sum up",
+        ]  # fmt: skip
+
+    run(tmp_path, story)
+
+
+def test_27_its_knobs_are_its_own(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("tester", calls(("shell", {"command": "ls"}), ("file_read", {"path": "/w/a"})), "tested")
+        await workflow(world, ("tester", "test it"))
+        assert [len(one) < len("file_read ran") + 200 for one in world.told("tester")] == [True, True]
+        assert "file_read ran" not in world.told("tester")[1]
+
+    run(tmp_path, story)
+
+
+def test_27_its_servers_are_its_own(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("lead", calls(("forge__get_issue", {"number": 7})), "read")
+        world.script("tester", calls(("forge__get_issue", {"number": 8})), "tested")
+        await workflow(world, ("", "read it"), ("tester", "test it"))
+        assert world.told("lead") == ["issue 7: the sky is blue"]
+        assert "sky" not in world.told("tester")[0]
+
+    run(tmp_path, story, servers=True)
+    assert (tmp_path / "forge.log").read_text("utf-8").count("get_issue") == 1
+
+
+def test_27_records_carry_both_names(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("tester", "tested")
+        await workflow(world, ("tester", "test it"))
+        (turn, *_) = world.of_kind("turn")
+        assert (turn.identity.agent, turn.identity.surface, turn.identity.depth) == ("tester", "step", 1)
+        assert [agent for agent, _ in turn.identity.line] == ["lead"]
+
+    run(tmp_path, story)
+
+
+FAILING = {
+    "an agent that is not there": ("nobody", "there is no agent `nobody`"),
+    "an agent that may not be reached": ("free", "agent `lead` may not delegate to `free`"),
+    "an agent without a model": ("publisher", "agent `publisher` has no model"),
+}
+
+
+def test_28_what_cannot_be_assembled_fails_the_step_and_nothing_runs_in_its_stead(tmp_path: Path) -> None:
+    for agent, why in FAILING.values():
+
+        async def story(world: World, agent: str = agent, why: str = why) -> None:
+            own = world.script("lead", calls(("shell", {"command": "ls"})), "in its stead", "and after it")
+            went = await workflow(world, (agent, "do it"), ("", "go on"))
+            assert went == [StepResult(agent, "failed", why)]
+            assert own.requests == []
+            assert world.ran == []
+            assert [event.data for event in world.of_kind("failed")] == [{"refused": why}]
+
+        run(tmp_path, story)
+
+
+def test_28_also_where_the_workflow_itself_cannot_be(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        seat = world.host.sessions.open("client")
+        steps = (WorkflowStep("do it", "lead"), WorkflowStep("go on"))
+        went = await run_workflow(world.host, Workflow("nobody", steps), Order("", "", "run", seat))
+        assert went == [StepResult("nobody", "failed", "there is no agent `nobody`")]
+
+    run(tmp_path, story)
+
+
+def test_a_step_that_fails_is_the_last(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("tester")  # its model says nothing at all
+        own = world.script("lead", "go on")
+        went = await workflow(world, ("tester", "test it"), ("", "go on"))
+        assert [(one.agent, one.status) for one in went] == [("tester", "failed")]
+        assert own.requests == []
+
+    run(tmp_path, story)
+
+
+def test_29c_what_a_step_has_read_marks_the_workflow(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script(
+            "lead", calls(("send_mail", {"to": "ann"})), "sent", calls(("send_mail", {"to": "ann"})), "refused"
+        )
+        world.script("publisher", calls(("fetch", {"url": "x"})), "what a stranger wrote")
+        await workflow(world, ("", "send"), ("publisher", "read"), ("", "send again"))
+        assert world.ran == [("lead", "send_mail"), ("publisher", "fetch")]
+
+    run(tmp_path, story)
+
+
+def test_24_narrowing_and_site_reach_every_step(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        for how in ({"narrowing": Narrowing(only=["shell"])}, {"site": Site(caller_allowed=frozenset({"shell"}))}):
+            world.ran.clear()
+            world.script("lead", calls(("shell", {"command": "ls"}), ("send_mail", {"to": "ann"})), "done")
+            world.script("tester", calls(("shell", {"command": "ls"}), ("file_read", {"path": "/w/a"})), "tested")
+            await workflow(world, ("", "act"), ("tester", "test it"), **how)  # type: ignore[arg-type]  # one of the two
+            assert world.ran == [("lead", "shell"), ("tester", "shell")]
+
+    run(tmp_path, story)
+
+
+def test_approval_rules_are_the_steps_own_and_who_is_asked_is_the_surfaces(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    async def person(question: Question) -> Answer:
+        asked.append(question)
+        return Approve()
+
+    async def story(world: World) -> None:
+        for approvers in (Approvers(person), None):
+            world.script("tester", calls(("shell", {"command": "ls"}), ("file_read", {"path": "/w/a"})), "tested")
+            await workflow(world, ("tester", "test it"), approvers=approvers)
+        assert world.ran == [("tester", "shell"), ("tester", "file_read"), ("tester", "file_read")]
+        assert [(one.agent, one.tool) for one in asked] == [("tester", "shell")]
+
+    asking = POLICY.replace("allow file_read, shell;", "allow file_read; allow shell with approval;")
+    run(tmp_path, story, policy=asking)
