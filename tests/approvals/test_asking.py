@@ -242,11 +242,11 @@ SILENT: dict[str, Any] = {
     "time before": says(Approve("exact", -1.0)),
     "endless time": says(Approve("exact", float("inf"))),
     "somebody who is nobody": says(Approve(by=None)),  # type: ignore[arg-type]  # on purpose
-    "edits that are none": says(Approve(arguments=[("command", "ls"))]),  # type: ignore[arg-type]  # on purpose
+    "edits that are none": says(Approve(arguments=[("command", "ls")])),  # type: ignore[arg-type]  # on purpose
     "edits that are no JSON": says(Approve(arguments={"command": object()})),
     "edits that are not finite": says(Approve(arguments={"command": float("inf")})),
     "a tool that is none": says(Approve(tool=("github", "x", "y"))),  # type: ignore[arg-type]  # on purpose
-    "a list as a tool": says(Approve(tool=["github", "x")]),  # type: ignore[arg-type]  # on purpose
+    "a list as a tool": says(Approve(tool=["github", "x"])),  # type: ignore[arg-type]  # on purpose
     "takes nothing": lambda: YES,
     "is nothing": 7,
 }
