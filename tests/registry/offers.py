@@ -67,7 +67,9 @@ def run_of(policy: str, agent: str = "a", session: Session | None = None, **give
 
 
 @asynccontextmanager
-async def registry(run: ResolvedAgentExecution, sources: ToolSources, **knobs: Any) -> AsyncGenerator[ScopedToolRegistry]:
+async def registry(
+    run: ResolvedAgentExecution, sources: ToolSources, **knobs: Any
+) -> AsyncGenerator[ScopedToolRegistry]:
     """A registry that is closed again."""
     made = await ScopedToolRegistry.assemble(run, sources, **knobs)
     try:

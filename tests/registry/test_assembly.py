@@ -15,7 +15,9 @@ from zcpolicy.registry.sources import AssemblyError, HostTool, SkillSource, Tool
 HOST_ONLY = ToolSources(BUILTINS)
 
 
-def names(policy: str, sources: ToolSources = HOST_ONLY, given: dict[str, Any] | None = None, **knobs: Any) -> Sequence[Any]:
+def names(
+    policy: str, sources: ToolSources = HOST_ONLY, given: dict[str, Any] | None = None, **knobs: Any
+) -> Sequence[Any]:
     async def story() -> Sequence[Any]:
         async with registry(run_of(policy, **(given or {})), sources, **knobs) as made:
             assert {spec.name for spec in made.specs()} <= set(made.names())

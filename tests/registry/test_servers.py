@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +24,13 @@ from zcpolicy.registry.sources import McpConnection, McpServer, McpTool, ToolRes
 
 NOBODY: Any = None
 """The context of a tool that asks for none."""
+
+
+def result(answer: ToolResult | str) -> ToolResult:
+    """Servers answer with results."""
+    assert isinstance(answer, ToolResult)
+    return answer
+
 
 TWO = """
 agent a { connect forge; allow forge/*, file_read, tool_search }
@@ -108,7 +115,7 @@ def test_calls_reach_the_server_and_its_failures_come_back(tmp_path: Path) -> No
             async def call(name: str, **arguments: Any) -> ToolResult:
                 run = runner_of(made, ("forge", name))
                 assert run is not None
-                return await run(arguments, NOBODY)
+                return result(await run(arguments, NOBODY))
 
             assert await call("get_issue", number=3) == ToolResult("issue 3: the sky is blue")
             assert await call("set_rate", rate=1.5) == ToolResult("the rate is 1.5")
@@ -132,7 +139,7 @@ def test_a_server_is_let_go_of_once_however_often_its_registry_is_closed(tmp_pat
         assert (tmp_path / "log").read_text().split() == ["start", "end"]
         assert runner_of(made, ("forge", "get_issue")) is None
         assert run is not None
-        late = await run({"number": 1}, NOBODY)  # held on to since before it was closed
+        late = result(await run({"number": 1}, NOBODY))  # held on to since before it was closed
         assert not late.ok
 
     asyncio.run(story())
@@ -155,7 +162,9 @@ def failing(server: McpServer) -> tuple[list[Any], dict[str, str]]:
 
     async def story() -> tuple[list[Any], dict[str, str]]:
         servers = {"odd": server, "forge": forge()}
-        async with registry(run_of(ODD), ToolSources(servers=servers), caller_allowed=[*FORGE, ("odd", "same")]) as made:
+        async with registry(
+            run_of(ODD), ToolSources(servers=servers), caller_allowed=[*FORGE, ("odd", "same")]
+        ) as made:
             return [*made.names()], dict(made.failures)
 
     return asyncio.run(story())
@@ -182,7 +191,7 @@ def test_a_server_that_fails_is_absent_and_told_of(server: McpServer, why: str) 
 def test_a_server_that_the_host_does_not_have_is_told_of() -> None:
     async def story() -> None:
         async with registry(run_of(ODD), ToolSources(BUILTINS, servers={"forge": forge()})) as made:
-            assert made.failures == {name: "the host has no server of this name" for name in ("gone", "odd")}
+            assert made.failures == dict.fromkeys(("gone", "odd"), "the host has no server of this name")
 
     asyncio.run(story())
 
@@ -207,7 +216,9 @@ def test_an_assembly_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None
         run, log, pid = run_of(ODD), tmp_path / "log", tmp_path / "pid"
         sources = ToolSources(servers={"forge": forge(log), "odd": odd("silent", pid)})
         task = asyncio.create_task(ScopedToolRegistry.assemble(run, sources))
-        while not (log.exists() and pid.exists() and pid.read_text()):
+        for _ in range(200):
+            if log.exists() and pid.exists() and pid.read_text():
+                break
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
         task.cancel()
@@ -225,7 +236,7 @@ def test_an_assembly_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None
 
 
 @contextmanager
-def listening(log: Path) -> Iterator[str]:
+def listening(log: Path) -> Generator[str]:
     """The forge over HTTP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -250,7 +261,7 @@ def test_a_server_over_http(tmp_path: Path) -> None:
             assert made.names() == tuple(FORGE)
             run = runner_of(made, ("forge", "get_issue"))
             assert run is not None
-            assert (await run({"number": 7}, NOBODY)).text == "issue 7: the sky is blue"
+            assert result(await run({"number": 7}, NOBODY)).text == "issue 7: the sky is blue"
 
     with listening(tmp_path / "log") as url:
         asyncio.run(story(url))

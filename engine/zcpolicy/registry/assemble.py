@@ -15,7 +15,7 @@ from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import ToolName
 from zcpolicy.registry.capabilities import offer_of, read_pinned
 from zcpolicy.registry.connecting import connect, shut, told
-from zcpolicy.registry.record import Knobs, Offer, Record, Runner
+from zcpolicy.registry.record import Knobs, Offer, Record
 from zcpolicy.registry.sources import (
     AssemblyError,
     HostTool,
@@ -23,7 +23,6 @@ from zcpolicy.registry.sources import (
     McpConnection,
     McpServer,
     McpTool,
-    Run,
     ToolContext,
     ToolResult,
     ToolSources,
@@ -103,20 +102,8 @@ def _host_offers(tools: Iterable[tuple[HostTool, str]]) -> dict[ToolName, Offer]
         if parameters is None:
             raise AssemblyError(f"the parameters of {shown(tool.name)} are no JSON object")
         spec = ToolSpec(tool.name, wire_name(tool.name), tool.description, parameters)
-        found[tool.name] = Offer(spec, _host_runner(tool.name, tool.run), tool.group, skill)
+        found[tool.name] = Offer(spec, tool.run, tool.group, skill)
     return found
-
-
-def _host_runner(name: str, run: Run) -> Runner:
-    async def runner(arguments: dict[str, Json], context: ToolContext) -> ToolResult:
-        answer: Any = await run(arguments, context)
-        if type(answer) is str:
-            return ToolResult(answer)
-        if type(answer) is not ToolResult:
-            raise TypeError(f"tool {shown(name)} answered neither text nor a result")
-        return answer
-
-    return runner
 
 
 def _copied(parameters: object) -> dict[str, Json] | None:

@@ -4,17 +4,14 @@ In: what `assemble` found. Out: a `Record`, for `scoped` alone; nothing here dec
 """
 
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from weakref import ref
 
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import ToolName
-from zcpolicy.registry.sources import Group, Json, McpConnection, SkillSource, ToolContext, ToolResult, ToolSpec
-
-Runner = Callable[[dict[str, Json], ToolContext], Awaitable[ToolResult]]
-"""Runs one tool with the arguments that the gate judged."""
+from zcpolicy.registry.sources import Group, McpConnection, Run, SkillSource, ToolSpec
 
 
 class Knobs(NamedTuple):
@@ -33,7 +30,7 @@ class Offer:
     """One tool that the policy let in. `skill`: shown only once it is loaded. `deferred`: shown once it was found."""
 
     spec: ToolSpec
-    run: Runner
+    run: Run
     group: Group = ""
     skill: str = ""
     deferred: bool = False

@@ -18,15 +18,16 @@ from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.assemble import assembled, caller_names
 from zcpolicy.registry.connecting import shut
 from zcpolicy.registry.prompt import Prompt, prompt_of
-from zcpolicy.registry.record import Knobs, Record, Runner
+from zcpolicy.registry.record import Knobs, Record
 from zcpolicy.registry.search import matching
-from zcpolicy.registry.sources import AssemblyError, ToolSources, ToolSpec
+from zcpolicy.registry.sources import AssemblyError, Run, ToolSources, ToolSpec
 from zcpolicy.registry.view import current, is_loaded, offered, visible
-from zcpolicy.sealed import Sealed
+from zcpolicy.sealed import Sealed, final
 
 __all__ = ["AssemblyError", "Prompt", "ScopedToolRegistry"]
 
 
+@final
 class ScopedToolRegistry(Sealed):
     """The tools of one execution. Made by `ScopedToolRegistry.assemble`.
 
@@ -152,14 +153,14 @@ class ScopedToolRegistry(Sealed):
 _records: WeakKeyDictionary[ScopedToolRegistry, Record] = WeakKeyDictionary()
 
 
-def _record(registry: ScopedToolRegistry) -> Record:
+def _record(registry: object) -> Record:
     found = _records.get(registry) if type(registry) is ScopedToolRegistry else None
     if found is None:
         raise SealError(f"{type(registry).__name__[:60]} is no registry that `ScopedToolRegistry.assemble` made")
     return found
 
 
-def runner_of(registry: ScopedToolRegistry, name: ToolName) -> Runner | None:
+def runner_of(registry: ScopedToolRegistry, name: ToolName) -> Run | None:
     """What runs a tool, None where it may not be shown any more.
 
     INVARIANT: only `loop/gate.py` calls this, for a call that it has just decided and that it dispatches.

@@ -17,19 +17,29 @@ MAX_FOUND: Final = 50
 
 _WORD: Final = re.compile(r"\w+")
 _IN_NAME: Final = 3
+_SHORT: Final = 2
 
 
 def matching(specs: Iterable[ToolSpec], query: str, limit: int) -> tuple[ToolSpec, ...]:
     """The tools that have words of the query in name or description; a word in the name counts three times."""
-    words = set(_WORD.findall(query[:MAX_QUERY_CHARACTERS].casefold().replace("_", " ")))
+    words = _words(query[:MAX_QUERY_CHARACTERS])
     ranked = [(_score(spec, words), spec) for spec in specs]
     found = sorted((one for one in ranked if one[0]), key=lambda one: (-one[0], one[1].wire))
     return tuple(spec for _, spec in found[: max(0, min(limit, MAX_FOUND))])
 
 
 def _score(spec: ToolSpec, words: set[str]) -> int:
-    name, told = spec.wire.casefold(), spec.description.casefold()
-    return sum(_IN_NAME * (word in name) + (word in told) for word in words)
+    name, told = _words(spec.wire), _words(spec.description)
+    return sum(_IN_NAME * _begins(word, name) + _begins(word, told) for word in words)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold().replace("_", " ")))
+
+
+def _begins(word: str, words: set[str]) -> bool:
+    """Whether it is one of the words; a longer one may be the beginning of one (`issue`, `issues`)."""
+    return word in words or (len(word) > _SHORT and any(one.startswith(word) for one in words))
 
 
 def tool_search_tool() -> HostTool:

@@ -33,6 +33,7 @@ def current(record: Record) -> ResolvedAgentExecution | None:
     try:
         now = run.renewed()
         now.keep_up()
+        genuine(now)
     except ResolveError:
         return None
     return now
