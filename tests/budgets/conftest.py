@@ -1,18 +1,39 @@
-"""The ledgers that every test here runs on."""
+"""The ledgers that every test here runs on: in memory, in a file, on a server."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.ledgers.servers import Server
 from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.ledgers.memory import MemoryLedger
+from zcpolicy.ledgers.redis import RedisLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
+_numbers = count()
 
-@pytest.fixture(params=["memory", "sqlite"])
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("redis"))
+    yield made
+    made.kill()
+
+
+def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Ledger:
+    if kind == "memory":
+        return MemoryLedger()
+    if kind == "sqlite":
+        return SqliteLedger(folder / "ledger.db")
+    server: Server = request.getfixturevalue("server")
+    return RedisLedger(server.url, name=f"budgets {next(_numbers)}", clock="caller")
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger in memory, and one in a file."""
-    found: Ledger = MemoryLedger() if request.param == "memory" else SqliteLedger(tmp_path / "ledger.db")
+    """A new ledger of each kind."""
+    found = opened(request.param, request, tmp_path)
     yield found
     found.close()
