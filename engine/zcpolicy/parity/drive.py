@@ -37,7 +37,8 @@ async def observe(path: Path, setting: Setting, compiled: Compile, *, dropped: b
     failure = ""
     try:
         async with asyncio.timeout(MAX_DRIVE_SECONDS):
-            probe.seen.told.extend(await path.drive(probe))
+            told = await path.drive(probe)
+        probe.seen.told.extend(told)
     except TimeoutError:
         failure = f"it was not at its end after {MAX_DRIVE_SECONDS:.0f} seconds"
     except Exception as error:  # noqa: BLE001 - a path is the host's code: whatever it raises is what was seen

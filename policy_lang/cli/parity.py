@@ -1,0 +1,117 @@
+"""`zcpolicy parity`: drives every path of the reference host with every setting, and prints which enforces which.
+
+In: nothing but the options. Out: the matrix; status 1 where a path does not enforce a setting.
+"""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import click
+
+import policy_lang
+from policy_lang.cli.errors import CommandError
+from policy_lang.cli.options import format_option
+from policy_lang.render.colour import Piece, StyleName, paint, wants_colour
+from policy_lang.render.visible import visible
+
+if TYPE_CHECKING:
+    from zcpolicy.parity.matrix import Cell, Matrix, Status
+    from zcpolicy.parity.probe import Path
+
+_WORDS: Final[dict[str, tuple[str, StyleName]]] = {
+    "enforced": ("yes", "good"),
+    "partly": ("part", "warning"),
+    "not applied": ("no", "error"),
+}
+
+
+@click.command("parity", epilog="Example: zcpolicy parity --format markdown > docs/parity-matrix.md")
+@click.option("--path", "names", metavar="NAME", multiple=True, help="Drive only this path; repeat it.")
+@format_option("markdown", "html")
+def command(names: tuple[str, ...], style: str) -> int:
+    """Drive every path of the reference host with every setting, and show which path enforces which."""
+    from zcpolicy.parity import render
+    from zcpolicy.parity.matrix import matrix
+
+    paths = _paths(names)
+    if sys.stderr.isatty() and style == "human":
+        print("driving every path with every setting …", end="", file=sys.stderr, flush=True)
+    made = asyncio.run(matrix(paths, cache(policy_lang.loads)))
+    if sys.stderr.isatty() and style == "human":
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    written = {"markdown": render.markdown, "html": render.html, "json": render.json}.get(style)
+    if written is not None:
+        print(written(made), end="")
+    elif style == "plain":
+        print("".join(_plain(made)), end="")
+    else:
+        width = shutil.get_terminal_size((80, 24)).columns
+        print(paint(_human(made, width), colour=wants_colour(sys.stdout)), end="")
+    return int(not made.enforced)
+
+
+def _paths(names: Sequence[str]) -> "Sequence[Path]":
+    """The paths that are meant.
+
+    Raises:
+        CommandError: there is no such path, or a library that a path stands on is not installed.
+    """
+    if find_spec("starlette") is None:
+        raise CommandError("the path `gateway` needs starlette: install `zcpolicy[parity]`")
+    from zcpolicy.parity.reference import PATHS
+
+    known = {path.name: path for path in PATHS}
+    for name in names:
+        if name not in known:
+            raise CommandError(f"there is no path `{name}`; there are {', '.join(f'`{one}`' for one in known)}")
+    return [path for path in PATHS if not names or path.name in names]
+
+
+def _plain(made: "Matrix") -> Iterator[str]:
+    for cell in made.cells:
+        note = f": {visible(cell.note)}" if cell.note else ""
+        yield f"{cell.area}: {cell.setting}: {visible(cell.path)}: {cell.status}{note}\n"
+
+
+def _human(made: "Matrix", width: int) -> Iterator[Piece]:
+    from zcpolicy.parity.render import brief, summary
+
+    names = [visible(name) for name in made.paths]
+    left = max(len(setting.name) for setting in made.settings) + 3
+    heads, legend = names, ""
+    if left + sum(len(name) + 1 for name in names) > width:
+        heads = [str(number) for number in range(1, len(names) + 1)]
+        legend = ", ".join(f"{number} {name}" for number, name in zip(heads, names, strict=True))
+    columns = [max(len(head), 4) for head in heads]
+    if legend:
+        yield Piece(f"{legend}\n", "faint")
+    for area, settings in groupby(made.settings, key=lambda setting: setting.area):
+        yield Piece(f"{area:<{left}}", "strong")
+        yield Piece(
+            " ".join(f"{head:<{column}}" for head, column in zip(heads, columns, strict=True)).rstrip() + "\n", "faint"
+        )
+        for setting in settings:
+            yield Piece(f"  {setting.name:<{left - 2}}")
+            yield from _marks(made.row(setting.name), columns)
+    for cell in made.cells:
+        if cell.status != "enforced":
+            yield Piece(f"{visible(cell.path)}: {cell.setting}: ", "strong")
+            yield Piece(f"{cell.status}: {visible(cell.note)}; seen {visible(brief(cell.seen))}\n")
+    yield Piece(f"{summary(made)}\n", "good" if made.enforced else "error")
+
+
+def _marks(cells: "Sequence[Cell]", columns: Sequence[int]) -> Iterator[Piece]:
+    for place, (cell, column) in enumerate(zip(cells, columns, strict=True)):
+        word, style = _word(cell.status)
+        yield Piece(word, style)
+        yield Piece("\n" if place == len(cells) - 1 else " " * (column - len(word) + 1))
+
+
+def _word(status: "Status") -> "tuple[str, StyleName]":
+    return _WORDS[status]
