@@ -170,6 +170,18 @@ def test_a_scope_and_an_agent_of_one_name_are_two() -> None:
     asyncio.run(story())
 
 
+def test_a_scope_above_lets_no_agent_of_its_name_use_its_own() -> None:
+    odd = program(
+        [tool("t")],
+        body("a", rule("allow", "0"), memory={"read": ["team"], "write": []}, delegate={"to": {"team": {}}}),
+        body("team", rule("allow", "0"), memory={"read": ["own", "team"], "write": []}),
+        scopes=["team"],
+    )
+    policy = Resolver(odd)
+    assert may(policy.resolve("team")) == ("own team", "")
+    assert may(policy.resolve("team", parent=policy.resolve("a"))) == ("team", "")
+
+
 def test_a_newer_policy_reaches_keys_and_accesses_that_were_handed_out() -> None:
     old = resolver("agent a { allow look; memory read own write own }")
     run = old.resolve("a")

@@ -134,6 +134,7 @@ def test_the_session_above_is_the_one_that_it_was_under() -> None:
     saved = save(child)
     assert restore(saved, above=above).labels == {"private"}
     assert restore(saved, above=above).above is above
+    assert fork(restore(saved, above=above)).above is above
     with pytest.raises(FactsError, match="the session above is not the one that the saved session was under"):
         restore(saved, above=Session(id="another"))
 
