@@ -12,7 +12,7 @@ from zcpolicy.events import Event
 from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.loop.access import Delegate, ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, TurnState, run_tool_call_loop
-from zcpolicy.loop.messages import Message
+from zcpolicy.loop.messages import Message, Model
 from zcpolicy.loop.scripted import ScriptedModel, Step
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import HostTool, SkillSource, ToolContext, ToolResult, ToolSources
@@ -27,7 +27,17 @@ tool load_skill(skill: string)                         risk low
 tool hand_over(agent: string, task: string)            risk medium
 label untrusted
 """
-OPEN: dict[str, Any] = {"type": "object", "properties": {}}
+NEEDS = {
+    "look": ["at"], "fetch": ["url"], "mail": ["to"], "shell": ["command"], "load_skill": ["skill"], "hand_over": ["agent", "task"],
+}  # fmt: skip
+"""The arguments that a tool wants, all of them text."""
+
+
+def parameters(tool: str) -> dict[str, Any]:
+    """Its JSON Schema, as a model is shown it."""
+    wanted = NEEDS.get(tool, [])
+    return {"type": "object", "properties": {name: {"type": "string"} for name in wanted}, "required": wanted}
+
 
 Does = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResult | str]]
 
@@ -58,7 +68,7 @@ class Stage:
             does = self.tools.get(name)
             return f"{name} is done" if does is None else await does(arguments, context)
 
-        return HostTool(name, f"does {name}", OPEN, work)
+        return HostTool(name, f"does {name}", parameters(name), work)
 
     async def assemble(self, run: ResolvedAgentExecution | None = None) -> ScopedToolRegistry:
         names = [name for name in self.resolver.program.tools if isinstance(name, str)]
@@ -67,7 +77,7 @@ class Stage:
 
     async def turn(
         self,
-        model: ScriptedModel,
+        model: Model,
         *,
         messages: Sequence[Message] = (Message("user", "go"),),
         resume: TurnState | None = None,
