@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.registry.offers import BUILTINS, forge, registry, run_of
+from tests.registry.offers import BUILTINS, DEPLOY, forge, registry, run_of
 from zcpolicy import ResolvedAgentExecution, Session
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import run_tool_call_loop
@@ -14,7 +15,8 @@ from zcpolicy.loop.scripted import ScriptedModel, calls
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.search import tool_search_tool
-from zcpolicy.registry.sources import ToolSources
+from zcpolicy.registry.sources import HostTool, Json, ToolContext, ToolSources
+from zcpolicy.sessions import restore, save
 
 Call = tuple[str, Mapping[str, Any]]
 
@@ -232,50 +234,100 @@ def test_the_best_fit_comes_first_and_no_more_than_wanted() -> None:
 
 PIPES = """
 tool pipeline(steps: list<object>) runs tools
-agent a { connect forge; allow pipeline, file_read, forge/get_issue }
+agent a { connect forge; allow pipeline, file_read, forge/get_issue; deny file_read when args.path under "/etc" }
 """
+READ: dict[str, Any] = {"tool": "file_read", "arguments": {"path": "/a"}}
+ISSUE: dict[str, Any] = {"tool": "forge__get_issue", "arguments": {"number": 2}}
 
 
-def piped(log: Path, *steps: Any) -> tuple[str, list[str]]:
-    """The answer to a pipeline of these steps, and what the forge wrote."""
-    told = answers(PIPES, ("pipeline", {"steps": [*steps]}), sources=with_forge(log))
-    return told[0], log.read_text().split("\n")[1:-2]
-
-
-READ = {"tool": "file_read", "arguments": {"path": "/a"}}
-ISSUE = {"tool": "forge__get_issue", "arguments": {"number": 2}}
-SHELL = {"tool": "shell", "arguments": {"command": "ls"}}
+def piped(sources: ToolSources, *pipelines: list[Any]) -> list[str]:
+    """The answers to pipelines of these steps."""
+    return answers(PIPES, *(("pipeline", {"steps": steps}) for steps in pipelines), sources=sources)
 
 
 def test_a_pipeline_runs_its_steps_in_order(tmp_path: Path) -> None:
-    assert piped(tmp_path / "log", READ, ISSUE) == (
-        "1. file_read {'path': '/a'}\n2. issue 2: the sky is blue",
-        ["get_issue 2"],
-    )
+    told = piped(with_forge(tmp_path / "log"), [ISSUE, READ])
+    assert told == ["1. issue 2: the sky is blue\n2. file_read {'path': '/a'}"]
+    assert (tmp_path / "log").read_text().split("\n")[1:-2] == ["get_issue 2"]
 
 
-def test_a_pipeline_with_a_refused_step_runs_none(tmp_path: Path) -> None:
+def test_a_pipeline_with_a_refused_step_runs_none() -> None:
     """Scenario 26: the step that would be allowed stands first."""
-    told, log = piped(tmp_path / "a", ISSUE, SHELL)
-    assert "no step ran: step 2 names no tool that can be called: `shell`" in told
-    assert log == []
-    told, log = piped(tmp_path / "b", ISSUE, {"tool": "forge__get_issue", "arguments": {"number": "two"}})
-    assert "Nothing was run" in told
-    assert log == []
+    ran: list[str] = []
+    told = piped(
+        noting(ran),
+        [READ, {"tool": "shell", "arguments": {"command": "ls"}}],
+        [READ, {"tool": "file_read", "arguments": {"path": "/etc/passwd"}}],
+        [READ, {"tool": "file_read", "arguments": {"path": 7}}],
+        [READ, {"tool": "teleport"}],
+        [READ, {"tool": "file_read", "agent": "b"}],
+        [READ, {"tool": "file_read", "arguments": [1]}],
+        [READ, {"tool": ["forge", "get_issue"]}],
+        [],
+        [READ] * 101,
+    )
+    assert ran == []
+    assert told[0] == "[failed] no step ran: step 2 names no tool that can be called: `shell`"
+    assert told[1].startswith("[failed] Nothing was run, because of file_read: ")
+    assert told[2].startswith("[failed] Nothing was run, because of file_read: ")
+    assert told[3:] == [
+        "[failed] no step ran: step 2 names no tool that can be called: `teleport`",
+        "[failed] no step ran: step 2 is not `{tool, arguments}`",
+        "[failed] no step ran: step 2 has arguments that are no object",
+        "[failed] no step ran: step 2 is not `{tool, arguments}`",
+        "[failed] no step ran: a pipeline has 1 to 100 steps",
+        "[failed] no step ran: a pipeline has 1 to 100 steps",
+    ]
 
 
-def test_what_is_no_step_runs_none(tmp_path: Path) -> None:
-    for number, (step, why) in enumerate(
-        (
-            ({"tool": "teleport"}, "step 2 names no tool that can be called: `teleport`"),
-            ({"tool": "file_read", "agent": "b"}, "step 2 is not `{tool, arguments}`"),
-            ({"tool": "file_read", "arguments": [1]}, "step 2 has arguments that are no object"),
-            ({"tool": ["forge", "get_issue"]}, "step 2 is not `{tool, arguments}`"),
-        )
-    ):
-        told, log = piped(tmp_path / str(number), ISSUE, step)
-        assert (told, log) == (f"[failed] no step ran: {why}", [])
-    assert piped(tmp_path / "none") == ("[failed] no step ran: a pipeline has 1 to 100 steps", [])
+def noting(ran: list[str]) -> ToolSources:
+    """A host whose tools note that they ran."""
+
+    def noted(name: str) -> HostTool:
+        async def run(_arguments: dict[str, Json], _context: ToolContext) -> str:
+            ran.append(name)
+            return "done"
+
+        return HostTool(name, name, {}, run)
+
+    return ToolSources((noted("file_read"), noted("shell"), tool_search_tool(), pipeline_tool()))
+
+
+# --- other ways to a tool --------------------------------------------------------------------------------------
+
+
+def test_no_way_leads_to_a_server_that_no_bundle_connects(tmp_path: Path) -> None:
+    """Scenario 22: by name, by a search, by a pipeline, by a skill that brings a tool, in a session that goes on."""
+    policy = """
+        tool pipeline(steps: list<object>) runs tools
+        skill deploy { deny file_read }
+        agent a { connect forge; allow any }
+        agent b { skills deploy; allow any; deny lamp }
+    """
+    log = tmp_path / "log"
+
+    async def story() -> None:
+        first = run_of(policy, "b", Session(id="s"))
+        saved = save(first.session)
+        sources = replace(with_forge(log, "forge://readme"), skills={"deploy": DEPLOY})
+        again = first.resolver.resolve("b", session=restore(saved))
+        loaded = first.resolver.resolve("b", session=Session(id="t"), skills=("deploy",))
+        for run, deferred in ((first, False), (again, True), (loaded, True)):
+            async with registry(run, sources, deferred=deferred) as made:
+                assert made.search("issue file lamp readme forge", 50) == made.search("file")
+                assert not [name for name in made.names() if not isinstance(name, str) or name == "lamp"]
+                assert "forge" not in made.prompt.text
+                told, requests = await turn(
+                    run,
+                    ("forge__get_issue", ISSUE["arguments"]),
+                    ("pipeline", {"steps": [ISSUE]}),
+                    ("lamp", {"on": True}),
+                )
+                assert "blue" not in "".join(told)
+                assert not [spec for request in requests for spec in request.tools if "forge" in spec.wire]
+        assert not log.exists()
+
+    asyncio.run(story())
 
 
 def test_a_registry_cannot_be_made_wider_from_inside() -> None:
