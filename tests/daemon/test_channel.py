@@ -178,9 +178,9 @@ def test_10_nothing_that_the_model_says_is_a_yes(tmp_path: Path) -> None:
         chat.answers = answer
         await chat.channel.receive("ann", "look around")
         assert world.ran == []
-        assert chat.to("ann")[-1] == "done"
+        assert chat.to("ann")[-1] == "yes"
 
-    run(story, tmp_path, calls(("shell", {"command": "ls", "approved": True})), LIST, "yes", "done")
+    run(story, tmp_path, calls(("shell", {"command": "ls", "approved": True})), LIST, "yes")
 
 
 def test_two_questions_are_put_one_after_the_other(tmp_path: Path) -> None:
