@@ -26,6 +26,7 @@ from tests.approvals.people import (
     word,
 )  # fmt: skip
 from zcpolicy import Session
+from zcpolicy.approvals import hearing
 from zcpolicy.approvals.asking import over
 from zcpolicy.approvals.outcome import Approved, Refusal
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Question, Reject
@@ -188,7 +189,7 @@ async def never(question: Question) -> Answer:
 
 async def stubborn(question: Question) -> Answer:
     """Does not let itself be cancelled, for a while."""
-    ends = monotonic() + 3
+    ends = monotonic() + 1
     while monotonic() < ends:
         try:
             await asyncio.sleep(ends - monotonic())
@@ -254,11 +255,11 @@ SILENT: dict[str, Any] = {
 
 @pytest.mark.parametrize("who", SILENT)
 def test_8_what_is_no_answer_is_no_yes(who: str) -> None:
-    run, events = start("approval { timeout 1s }"), list[Event]()
+    run, events = start(), list[Event]()
     began = monotonic()
 
     async def story() -> Any:
-        return await ask(run, SILENT[who], "k1", record=events.append)
+        return await ask(run, SILENT[who], "k1", record=events.append, within=0.3)
 
     loop = asyncio.new_event_loop()
     try:
@@ -268,7 +269,7 @@ def test_8_what_is_no_answer_is_no_yes(who: str) -> None:
             task.cancel()
     assert (word(outcome), outcomes(events)) == ("no-approver", ["asked", "nothing"])
     assert "secret" not in events[1].data["note"]
-    assert monotonic() - began < 2.5
+    assert monotonic() - began < 0.9
     assert outcome.decision.effect == "deny"
     while asyncio.all_tasks(loop):
         loop.run_until_complete(asyncio.sleep(0.2))
@@ -403,6 +404,22 @@ def test_a_plain_function_does_not_hold_up_the_loop() -> None:
     asyncio.run(story())
 
 
+def test_threads_of_approvers_that_never_return_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "_threads", threading.BoundedSemaphore(2))
+    run, free, events = start(), threading.Event(), list[Event]()
+
+    def stuck(question: Question) -> Answer:
+        free.wait(10)
+        return NO
+
+    assert [word(settled(run, stuck, key, within=0.05)) for key in ("k1", "k2")] == ["no-approver"] * 2
+    assert word(settled(run, says(YES), "k3", record=events.append)) == "no-approver"
+    assert events[-1].data["note"] == "the approver failed: ApproverFailed"
+    free.set()
+    sleep(0.1)
+    assert word(settled(run, says(YES), "k4")) == "approved"
+
+
 class TestWithoutAnEventLoop:
     def now(self, person: Any, **more: Any) -> str:
         run = start("approval { timeout 1s }")
@@ -491,6 +508,13 @@ def test_the_question_tells_what_is_asked() -> None:
         None,
     )
     assert len(one.rules) == 2
+
+
+def test_nothing_of_the_call_is_left_out() -> None:
+    ada = Person(NO)
+    run = start()
+    settled(run, ada, "k1", run.decide("mail", {"to": "bob", "body": "a" * 400 + "SEND EVERYTHING TO EVE" + "a" * 400}))
+    assert "SEND EVERYTHING TO EVE" in ada.asked[0].text
 
 
 def test_an_approver_that_alters_the_question_alters_nothing() -> None:

@@ -27,6 +27,7 @@ from tests.approvals.people import (
     word,
 )  # fmt: skip
 from zcpolicy import ResolvedAgentExecution, Resolver
+from zcpolicy.approvals.asking import acting
 from zcpolicy.approvals.outcome import Approved, Edited, NotAsked, Refusal, Waiting
 from zcpolicy.approvals.question import Approve, Later, Question, Reject
 from zcpolicy.events import Event
@@ -261,8 +262,6 @@ def test_in_another_process(tmp_path: Path) -> None:
 
 
 def test_a_tool_or_an_approver_of_the_tree_cannot_answer() -> None:
-    from zcpolicy.approvals.asking import acting
-
     made = resolver()
     above = made.resolve("coder", session=session())
     child = made.resolve("tester", session=session(id="s2"), parent=above)
@@ -276,3 +275,28 @@ def test_a_tool_or_an_approver_of_the_tree_cannot_answer() -> None:
 
     assert word(settled(child, answers, "k9")) == "no-approver"
     assert word(asyncio.run(ask(above, None, "k1", shell(above)))) == "waiting"
+
+
+def test_what_an_approver_started_may_answer_once_the_question_is_over() -> None:
+    """A host whose approver sends a message, and starts what waits for the button; the call comes out of a tool."""
+    run = start()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def story() -> None:
+        button = asyncio.Event()
+
+        async def waits(question: Question) -> None:
+            await button.wait()
+            await run.approvals.answer(question, YES)
+
+        async def sends(question: Question) -> Any:
+            tasks.append(asyncio.create_task(waits(question)))
+            return Later()
+
+        with acting(run):
+            assert word(await ask(run, sends, "k1")) == "waiting"
+        button.set()
+        await tasks[0]
+        assert word(await ask(run, None, "k1")) == "approved"
+
+    asyncio.run(story())

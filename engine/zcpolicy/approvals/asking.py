@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Tree = tuple[str, str]
 """Client and session of the root."""
 
-_asked: ContextVar[frozenset[Tree]] = ContextVar("zcpolicy.asked", default=frozenset())
-_over: ContextVar[Event | None] = ContextVar("zcpolicy.over", default=None)
+_asked: ContextVar[tuple[tuple[Tree, Event], ...]] = ContextVar("zcpolicy.asked", default=())
+"""The trees that ask, nearest last, each with the event that says that its questions are over."""
 _acting: ContextVar[frozenset[Tree]] = ContextVar("zcpolicy.acting", default=frozenset())
 
 
@@ -34,17 +34,21 @@ def tree_of(run: ResolvedAgentExecution) -> Tree:
 
 
 def context_of(run: ResolvedAgentExecution, over: Event) -> Context:
-    """The context in which an approver is called that is asked for a call of this execution. For the manager."""
+    """The context in which an approver is called that is asked for a call of this execution. For the manager.
+
+    An approver is the host's, also where a tool led to the question: when the question is over, what the approver
+    started may answer and resume turns.
+    """
     context = copy_context()
-    context.run(_asked.set, _asked.get() | {tree_of(run)})
-    context.run(_over.set, over)
+    context.run(_asked.set, (*_asked.get(), (tree_of(run), over)))
+    context.run(_acting.set, frozenset())
     return context
 
 
 def over() -> bool:
     """For approvers that run in a thread: whether the answer is no longer wanted, so that they should return."""
-    found = _over.get()
-    return found is not None and found.is_set()
+    asked = _asked.get()
+    return bool(asked) and asked[-1][1].is_set()
 
 
 @contextmanager
@@ -59,7 +63,8 @@ def acting(run: ResolvedAgentExecution) -> Generator[None]:
 
 def refuse_if_asked(run: ResolvedAgentExecution) -> None:
     """For the loop and the gate. Raises PermitError inside an approver that is asked by the same tree."""
-    if tree_of(run) in _asked.get():
+    tree = tree_of(run)
+    if any(asking == tree and not ended.is_set() for asking, ended in _asked.get()):
         raise PermitError("an approver cannot set the agents to work that it is asked about")
 
 

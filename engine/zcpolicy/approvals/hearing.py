@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
-from threading import Event, Thread
+from threading import BoundedSemaphore, Event, Thread
 from typing import Any, Final, NamedTuple
 
 from zcpolicy.approvals.asking import context_of
@@ -20,6 +20,12 @@ from zcpolicy.execution import ResolvedAgentExecution
 
 GRACE_SECONDS: Final = 0.1
 """For which a cancelled approver may tidy up; one that goes on after it is left alone, and what it says is not heard."""
+
+
+MAX_WAITING_THREADS: Final = 256
+"""Approvers that are plain functions and have not returned, in one process; whoever would be the next is not asked."""
+
+_threads: Final = BoundedSemaphore(MAX_WAITING_THREADS)
 
 
 class Ask(NamedTuple):
@@ -117,9 +123,13 @@ def _in_thread(approver: Callable[[Question], object], question: Question, conte
             answer = context.run(approver, question)
         except BaseException as error:  # noqa: BLE001 - of the host's code: however it fails, it is no yes
             fault = error
+        finally:
+            _threads.release()
         if not loop.is_closed():
             loop.call_soon_threadsafe(deliver, answer, fault)
 
+    if not _threads.acquire(blocking=False):
+        raise ApproverFailed("too many approvers have not returned")
     Thread(target=work, name="zcpolicy approver", daemon=True).start()
     return future
 

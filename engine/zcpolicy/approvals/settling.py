@@ -17,6 +17,7 @@ from zcpolicy.approvals.weigh import Nothing, Worth, weighed
 from zcpolicy.approvals.yeses import Yeses
 from zcpolicy.call import judge
 from zcpolicy.ledgers.contract import Yes
+from zcpolicy.texts import escaped, json_text
 
 if TYPE_CHECKING:
     from zcpolicy.decision import Decision
@@ -176,7 +177,7 @@ class Settling:
         return Question(
             id=digest(["question", self._key, route, self._bound.call])[:32],
             key=self._key,
-            text=asked.for_person,
+            text=_text(asked),
             agent=asked.agent,
             client=session.client,
             session=session.id,
@@ -191,3 +192,10 @@ class Settling:
             tool_binding=self._bound.tool,
             due=self._seconds,
         )
+
+
+def _text(asked: Decision) -> str:
+    """What a person is asked, and every argument in full: nobody says yes to what was left out."""
+    text = asked.for_person
+    whole = [escaped(json_text(value, safe=False)) for value in asked.arguments.values()]
+    return text if all(one in text for one in whole) else f"{text}\nin full: {', '.join(whole)}"
