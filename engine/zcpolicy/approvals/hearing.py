@@ -130,7 +130,11 @@ def _in_thread(approver: Callable[[Question], object], question: Question, conte
 
     if not _threads.acquire(blocking=False):
         raise ApproverFailed("too many approvers have not returned")
-    Thread(target=work, name="zcpolicy approver", daemon=True).start()
+    try:
+        Thread(target=work, name="zcpolicy approver", daemon=True).start()
+    except RuntimeError:
+        _threads.release()
+        raise
     return future
 
 
