@@ -4,7 +4,7 @@ In: a resolved execution. Out: JSON values: `{"agent", "chain", "digest", "tools
 "preconditions", "runtime", "memory", "skills", "delegation", "connects", "drift"}`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from policy_lang.ast import RISK_CLASSES
@@ -32,7 +32,11 @@ def surfaces(run: ResolvedAgentExecution) -> dict[str, Any]:
         "limits": list(_limits(run, bodies)),
         "preconditions": list(_requires(run, bodies)),
         "runtime": _runtime(run, bodies),
-        "memory": _memory(bodies),
+        "memory": {
+            "read": [scope.name for scope in run.memory.read],
+            "write": [scope.name for scope in run.memory.write],
+            "from": _origins(bodies, "memory"),
+        },
         "skills": {"names": list(run.loadable), "from": _origins(bodies, "skills")},
         "delegation": _delegation(run, bodies),
         "connects": _shared(bodies, "connect", lambda said: list(said["servers"])),
@@ -122,14 +126,6 @@ def _runtime(run: ResolvedAgentExecution, bodies: tuple[BodyRef, ...]) -> dict[s
     return {"values": run.runtime._asdict(), "from": _origins(bodies, "runtime")}
 
 
-def _memory(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
-    """The scopes that every body which speaks of memory names."""
-    return {
-        kind: _common(body.data["memory"][kind] for body in bodies if "memory" in body.data)
-        for kind in ("read", "write")
-    } | {"from": _origins(bodies, "memory")}
-
-
 def _shared(bodies: tuple[BodyRef, ...], part: str, names: Callable[[Any], list[str]]) -> dict[str, Any]:
     """The names that every body which speaks of the part gives."""
     said: list[Any] = [body.data.get(part) for body in bodies if part in body.data]
@@ -146,7 +142,7 @@ def _common(lists: Iterable[list[str]]) -> list[str]:
 def _delegation(run: ResolvedAgentExecution, bodies: tuple[BodyRef, ...]) -> dict[str, Any]:
     """Whom it may delegate to, and how deep."""
     rights = run.rights
-    granted: dict[str, dict[str, Any]] = run.stack.own.root.data.get("delegate", {}).get("to", {})
+    granted: Mapping[str, Mapping[str, Any]] = run.stack.own.root.data.get("delegate", {}).get("to", {})
     to = {
         agent: {"independent": free} | {key: said for key, said in granted[agent].items() if key == "because"}
         for agent, free in rights.to.items()
