@@ -336,7 +336,7 @@ def charges_json(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecut
             "amount": number_text(pot.need),
             "spent": number_text(spent.total),
             "of": counting.limit["amount"],
-            "pot": counting.limit["pot"],
+            "pot": counting.owner,
             "value": None if pot.value is None else pot.value[1:],
         }
         for counting, pot, spent in looked

@@ -53,6 +53,7 @@ class Counting:
         "each",
         "limit",
         "open_end",
+        "owner",
         "rule",
         "tools",
         "unit",
@@ -62,6 +63,8 @@ class Counting:
         self.above = above
         self.limit = limit
         self.rule = RuleRef(body, "limits", index)
+        # a host's limit stands at its run, whatever else it names: no pot that nothing counts in
+        self.owner = limit["pot"] if body.kind != "narrowing" or limit["pot"] == "ceiling" else "narrowing"
         self.unit = limit["unit"]
         self.currency = limit.get("currency", "")
         self.amount = number_of(limit["amount"])
@@ -99,9 +102,8 @@ class Counting:
         return [last]
 
     def _pot(self, who: Who, need: Number, value: str | None) -> Pot:
-        limit = self.limit
         return Pot(
-            self.unit, self.currency, self.argument, self.tools, limit["pot"], limit["window"], self.each, who,
+            self.unit, self.currency, self.argument, self.tools, self.owner, self.limit["window"], self.each, who,
             value, self.amount, need, self.open_end,
         )  # fmt: skip
 

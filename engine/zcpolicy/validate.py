@@ -113,6 +113,12 @@ def _signed(value: Any, depth: int) -> bool:
     return type(value) is str and _number(value.removeprefix("-"), depth)
 
 
+def _each(value: Any, depth: int) -> bool:
+    if not _NAMES(value, depth):
+        return False
+    return len(value) > 1 if value[0] == "args" else value in (["client"], ["session"], ["agent"])
+
+
 _TEXTS: Final = _list(_text)
 _NAMES: Final[Check] = lambda value, depth: _TEXTS(value, depth) and bool(value)  # noqa: E731 - a check like the others
 _COMPOUND: Final = _either(_object({"n": _signed}), _object({"list": _list(_value)}), _object({"object": _map(_value)}))
@@ -159,18 +165,20 @@ _RULE: Final = _either(
     _object({"effect": _one_of("allow", "ask", "deny", "auto_approve"), "tools": _text}, _RULE_MORE),
     _object({"effect": _one_of("mark"), "tools": _text, "label": _text}, _RULE_MORE),
 )
-_WINDOW: Final = _object(
-    {"kind": _one_of("turn", "session", "rolling", "calendar")},
-    {"seconds": _number, "calendar": _one_of("day", "month"), "zone": _text},
+_WINDOW: Final = _either(
+    _object({"kind": _one_of("turn", "session")}),
+    _object({"kind": _one_of("rolling"), "seconds": lambda value, depth: _number(value, depth) and float(value) > 0}),
+    _object({"kind": _one_of("calendar"), "calendar": _one_of("day", "month"), "zone": _text}),
 )
-LIMIT: Final = _object(
-    {
-        "amount": _number,
-        "unit": _one_of("calls", "concurrent calls", "iterations", "delegations", "tokens", "money", "time", "sum"),
-        "window": _WINDOW,
-        "pot": _text,
-    },
-    {"currency": _text, "argument": _NAMES, "tools": _text, "each": _NAMES},
+_LIMITED: Final[dict[str, Check]] = {"amount": _number, "window": _WINDOW, "pot": _text}
+_LIMITED_MORE: Final[dict[str, Check]] = {"tools": _text, "each": _each}
+LIMIT: Final = _either(
+    _object(
+        {"unit": _one_of("calls", "concurrent calls", "iterations", "delegations", "tokens", "time"), **_LIMITED},
+        _LIMITED_MORE,
+    ),
+    _object({"unit": _one_of("money"), "currency": _text, **_LIMITED}, _LIMITED_MORE),
+    _object({"unit": _one_of("sum"), "argument": _NAMES, **_LIMITED}, _LIMITED_MORE),
 )
 """One limit; also those of a host's narrowing are held against it."""
 _BODY: Final = _object(

@@ -2,11 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from tests.budgets.stories import Clock, Story, agent, call, reserve, reserved, usd
-from zcpolicy import Narrowing
+from zcpolicy import FactsError, Narrowing
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 
@@ -225,3 +226,32 @@ def test_the_hosts_own_limit_stands_at_its_run(ledger: Ledger) -> None:
     least = Narrowing(limits=[{"amount": "1", "unit": "calls", "window": {"kind": "session"}, "pot": "narrowing"}])
     one, two = story.run(narrowing=least), story.run(narrowing=least)
     assert [call(one, "1"), call(one, "2"), call(two, "3"), call(two, "4")] == ["ran", "budget", "ran", "budget"]
+
+
+@pytest.mark.parametrize("pot", ["narrowing", "agent:another", "skill:none", "ceiling", ""])
+def test_a_hosts_limit_bounds_its_run_whatever_pot_it_names(pot: str, ledger: Ledger) -> None:
+    least = Narrowing(limits=[{"amount": "1", "unit": "calls", "window": {"kind": "session"}, "pot": pot}])
+    run = Story(agent(), ledger=ledger).run(narrowing=least)
+    assert [call(run, "1"), call(run, "2")] == ["ran", "budget"]
+
+
+NO_LIMITS: dict[str, dict[str, Any]] = {
+    "a window without a length": {"window": {"kind": "rolling"}},
+    "a window of no time": {"window": {"kind": "rolling", "seconds": "0"}},
+    "a calendar of nothing": {"window": {"kind": "calendar", "zone": "UTC"}},
+    "a turn of an hour": {"window": {"kind": "turn", "seconds": "3600"}},
+    "money of no currency": {"unit": "money"},
+    "calls of a currency": {"currency": "usd"},
+    "a sum of nothing": {"unit": "sum"},
+    "for each of what nobody counts": {"each": ["tool"]},
+    "for each argument": {"each": ["args"]},
+    "for each client of something": {"each": ["client", "x"]},
+    "a negative amount": {"amount": "-1"},
+}
+
+
+@pytest.mark.parametrize("case", NO_LIMITS)
+def test_a_limit_that_would_bound_nothing_is_refused(case: str) -> None:
+    said: Any = {"amount": "1", "unit": "calls", "window": {"kind": "session"}, "pot": "narrowing", **NO_LIMITS[case]}
+    with pytest.raises(FactsError, match="`limits` holds what is no limit"):
+        Narrowing(limits=[said])
