@@ -50,10 +50,14 @@ def forge(log: Path | None = None, pinned: tuple[str, ...] = ()) -> McpServer:
     return McpServer(StdioServer(sys.executable, (str(SERVERS / "forge.py"),), env=env).connect, pinned)
 
 
-def odd(mode: str, pid: Path | None = None) -> McpServer:
+def odd(mode: str) -> McpServer:
     """A server that is not as it should be."""
-    env = {} if pid is None else {"ODD_PID": str(pid)}
-    return McpServer(StdioServer(sys.executable, (str(SERVERS / "odd.py"), mode), env=env).connect)
+    return McpServer(StdioServer(sys.executable, (str(SERVERS / "odd.py"), mode)).connect)
+
+
+def silent(pid: Path) -> McpServer:
+    """A server that never answers. `pid`: a file for the id of its process."""
+    return McpServer(StdioServer(sys.executable, (str(SERVERS / "silent.py"), str(pid))).connect)
 
 
 BUILTINS = (tool("file_read"), tool("shell"), tool("send_mail"), tool("recall", "memory"), tool("deliver", "delivery"))

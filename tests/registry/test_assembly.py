@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.registry.offers import BUILTINS, DEPLOY, OBJECT, forge, registry, run_of, tool
+from policy_lang import loads
+from tests.registry.offers import BUILTINS, DEPLOY, HOST, OBJECT, forge, registry, run_of, tool
 from zcpolicy import Narrowing, Session
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import AssemblyError, HostTool, SkillSource, ToolSources
@@ -162,6 +163,20 @@ def test_an_execution_has_one_registry_at_a_time() -> None:
     asyncio.run(story())
 
 
+def test_what_an_execution_became_under_a_newer_policy_has_the_same_one() -> None:
+    async def story() -> None:
+        run = run_of("agent a { allow shell }")
+        run.resolver.publish(loads(HOST + "agent a { allow shell, file_read }"))
+        async with registry(run.renewed(), HOST_ONLY) as made:
+            assert made.names() == ("file_read", "shell")
+            with pytest.raises(AssemblyError, match="which is not closed"):
+                await ScopedToolRegistry.assemble(run, HOST_ONLY)
+        async with registry(run, HOST_ONLY) as made:
+            assert run.registry is run.renewed().registry is made
+
+    asyncio.run(story())
+
+
 def test_of_two_assemblies_at_once_one_is_refused(tmp_path: Path) -> None:
     async def story() -> None:
         run = run_of("agent a { connect forge; allow any }")
@@ -232,8 +247,6 @@ def test_a_skill_that_another_run_of_the_session_loaded_narrows_this_one() -> No
 
 def test_a_policy_that_is_tightened_takes_tools_out_of_a_registry_that_stands() -> None:
     """Scenario 35, and what it widens waits for the next registry."""
-    from policy_lang import loads
-    from tests.registry.offers import HOST
 
     async def story() -> None:
         run = run_of("agent a { allow file_read, shell }")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.registry.offers import BUILTINS, SERVERS, forge, odd, registry, run_of
+from tests.registry.offers import BUILTINS, SERVERS, forge, odd, registry, run_of, silent
 from zcpolicy import Narrowing
 from zcpolicy.registry import connecting
 from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
@@ -205,16 +205,37 @@ def is_gone(pid: int) -> bool:
 
 
 def test_a_server_that_does_not_answer_is_given_up_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "MAX_CONNECT_SECONDS", 3.0)
-    names, failures = failing(odd("silent", tmp_path / "pid"))
-    assert (names, failures) == (FORGE, {"odd": "it cannot be connected: TimeoutError"})
+    monkeypatch.setattr(connecting, "MAX_CONNECT_SECONDS", 2.0)
+
+    async def story() -> None:
+        sources = ToolSources(BUILTINS, servers={"odd": silent(tmp_path / "pid")})
+        async with registry(run_of(ODD), sources, caller_allowed=["shell", ("odd", "same")]) as made:
+            assert made.names() == ("shell",)
+            assert made.failures == {"odd": "it cannot be connected: TimeoutError"}
+
+    asyncio.run(story())
     assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_connection_that_is_cut_off_inside_is_absent_and_told_of() -> None:
+    async def cut_off() -> McpConnection:
+        raise asyncio.CancelledError
+
+    async def story() -> None:
+        servers = {"forge": McpServer(Shelf(["get_issue"]).connect), "odd": McpServer(cut_off)}
+        async with registry(
+            run_of(ODD), ToolSources(servers=servers), caller_allowed=[*FORGE, ("odd", "same")]
+        ) as made:
+            assert made.names() == (("forge", "get_issue"),)
+            assert made.failures == {"odd": "it cannot be connected: it was cut off"}
+
+    asyncio.run(story())
 
 
 def test_an_assembly_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
     async def story() -> None:
         run, log, pid = run_of(ODD), tmp_path / "log", tmp_path / "pid"
-        sources = ToolSources(servers={"forge": forge(log), "odd": odd("silent", pid)})
+        sources = ToolSources(servers={"forge": forge(log), "odd": silent(pid)})
         task = asyncio.create_task(ScopedToolRegistry.assemble(run, sources))
         for _ in range(200):
             if log.exists() and pid.exists() and pid.read_text():
@@ -302,6 +323,10 @@ class Shelf:
 
     async def close(self) -> None:
         self.closed += 1
+
+
+def test_what_a_server_is_given_is_not_in_its_name() -> None:
+    assert "s3cret" not in repr(StdioServer("x", env={"TOKEN": "s3cret"})) + repr(HttpServer("x", {"Key": "s3cret"}))
 
 
 def test_every_execution_connects_for_itself() -> None:

@@ -1,10 +1,7 @@
-"""Servers that are not as they should be: `odd.py dies|silent|twice|endless`. `ODD_PID`: a file for its process id."""
+"""Servers that are not as they should be: `odd.py dies|twice|endless`."""
 
 import asyncio
-import os
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -33,13 +30,7 @@ async def serve(server: Server[Any]) -> None:
 
 
 if __name__ == "__main__":
-    pid = os.environ.get("ODD_PID")
-    if pid:
-        Path(pid).write_text(str(os.getpid()), encoding="utf-8")
-    match sys.argv[1]:
-        case "dies":
-            sys.exit(3)
-        case "silent":
-            time.sleep(600)
-        case mode:
-            asyncio.run(serve(lists(mode)))
+    mode = sys.argv[1]
+    if mode == "dies":
+        sys.exit(3)
+    asyncio.run(serve(lists(mode)))

@@ -33,11 +33,13 @@ async def connect(record: Record, servers: Mapping[str, McpServer]) -> dict[str,
                 listed[server] = checked(await connection.tools())
         except Exception as error:  # noqa: BLE001 - whatever a server does, it is only absent
             record.failures[server] = f"it cannot be connected: {told(error)}"
-            await _close_one(record.connections.pop(server, None))
 
     async with asyncio.TaskGroup() as group:
         for server, source in sorted(servers.items()):
             group.create_task(one(server, source))
+    for server in servers.keys() - listed.keys():  # also where something inside was cancelled, and not this assembly
+        record.failures.setdefault(server, "it cannot be connected: it was cut off")
+        await _close_one(record.connections.pop(server, None))
     return listed
 
 

@@ -33,7 +33,7 @@ class StdioServer:
 
     command: str
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: str | None = None
     shows_stderr: bool = False
 
@@ -55,7 +55,7 @@ class HttpServer:
     """A server that is reached over HTTP: `McpServer(HttpServer("https://…/mcp").connect)`. `headers`: with every request."""
 
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     async def connect(self) -> McpConnection:
         """Reaches it. Raises what the client raises."""
@@ -125,7 +125,10 @@ class _Connection:
             result = await self._client().call_tool(tool, dict(arguments))
         except (MCPError, ConnectionError) as error:
             return ToolResult(str(error), ok=False)
-        return ToolResult(_text(result.content), ok=not result.is_error)
+        text = _text(result.content)
+        if not result.content and result.structured_content is not None:
+            text = json.dumps(result.structured_content)
+        return ToolResult(text, ok=not result.is_error)
 
     async def resources(self) -> Sequence[str]:
         client = self._client()

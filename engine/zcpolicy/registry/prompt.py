@@ -3,6 +3,7 @@
 In: a `Record`. Out: a `Prompt`, which names nothing that the policy withholds.
 """
 
+import re
 from typing import Final, NamedTuple
 
 from zcpolicy.decision import Decision
@@ -61,7 +62,7 @@ def _pinned(record: Record) -> str:
 
 def _fenced(text: str) -> str:
     """What a server says cannot end its own section."""
-    return text.replace("</resource", "<\\/resource")
+    return re.sub(r"(?i)</(?=\s*resource)", r"<\\/", text)
 
 
 def _is_open(decision: Decision) -> bool:

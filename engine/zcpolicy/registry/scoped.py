@@ -63,6 +63,7 @@ class ScopedToolRegistry(Sealed):
         Connections are released by `close`. What could not be had is absent, and `failures` says why. Raises SealError;
         AssemblyError where the host's tools contradict each other, or the execution has a registry that is not closed.
         """
+        genuine(execution)
         _refuse_second(execution)
         knobs = Knobs(
             caller_names(caller_allowed), connect_mcp, connect_peripherals, exclude_memory, exclude_delivery, deferred
@@ -170,6 +171,7 @@ def runner_of(registry: ScopedToolRegistry, name: ToolName) -> Run | None:
 
 
 def _refuse_second(execution: ResolvedAgentExecution) -> None:
-    registry = genuine(execution).registry
-    if registry is not None and not registry.closed:
-        raise AssemblyError("the execution has a registry, which is not closed")
+    for one in (execution, execution.renewed()):
+        registry = genuine(one).registry
+        if registry is not None and not registry.closed:
+            raise AssemblyError("the execution has a registry, which is not closed")
