@@ -6,17 +6,21 @@ by then is told so (`asking.over`), cancelled, and not waited for.
 
 from __future__ import annotations
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from threading import BoundedSemaphore, Event, Thread
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from zcpolicy.approvals.asking import context_of
 from zcpolicy.approvals.question import Approve, Approver, Later, Question
 from zcpolicy.approvals.weigh import Nothing, Worth
-from zcpolicy.execution import ResolvedAgentExecution
+
+if TYPE_CHECKING:
+    from zcpolicy.execution import ResolvedAgentExecution
 
 GRACE_SECONDS: Final = 0.1
 """For which a cancelled approver may tidy up; one that goes on after it is left alone, and what it says is not heard."""
