@@ -196,6 +196,20 @@ def test_a_server_that_the_host_does_not_have_is_told_of() -> None:
     asyncio.run(story())
 
 
+def test_a_server_that_dies_of_a_call_fails_it_and_is_let_go_of() -> None:
+    async def story() -> None:
+        execution = run_of(ODD)
+        async with registry(
+            execution, ToolSources(servers={"odd": odd("quits")}), caller_allowed=[("odd", "same")]
+        ) as made:
+            run = runner_of(made, ("odd", "same"))
+            assert run is not None
+            for _ in range(2):
+                assert not result(await run({}, NOBODY)).ok
+
+    asyncio.run(story())
+
+
 def is_gone(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -1,6 +1,7 @@
-"""Servers that are not as they should be: `odd.py dies|twice|endless`."""
+"""Servers that are not as they should be: `odd.py dies|twice|endless|quits`."""
 
 import asyncio
+import os
 import sys
 from typing import Any
 
@@ -12,16 +13,21 @@ TOOL = types.Tool(name="same", description="Twice in the list.", input_schema={"
 
 
 def lists(mode: str) -> Server[Any]:
-    """`twice`: two tools of one name. `endless`: there is always one more page."""
+    """`twice`: two tools of one name. `endless`: there is always one more page. `quits`: dies of a call."""
 
     async def listed(_context: Any, params: Any) -> types.ListToolsResult:
+        if mode == "quits":
+            return types.ListToolsResult(tools=[TOOL])
         if mode == "twice":
             return types.ListToolsResult(tools=[TOOL, TOOL])
         page = int(params.cursor or 0) if params is not None else 0
         tool = types.Tool(name=f"tool{page}", input_schema={"type": "object"})
         return types.ListToolsResult(tools=[tool], next_cursor=str(page + 1))
 
-    return Server("odd", on_list_tools=listed)
+    async def called(_context: Any, _params: Any) -> types.CallToolResult:
+        os._exit(1)
+
+    return Server("odd", on_list_tools=listed, on_call_tool=called)
 
 
 async def serve(server: Server[Any]) -> None:
