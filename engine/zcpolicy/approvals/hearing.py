@@ -6,8 +6,6 @@ by then is told so (`asking.over`), cancelled, and not waited for.
 
 from __future__ import annotations
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import Context
