@@ -113,10 +113,11 @@ class Admitted(Sealed):
 class _Held:
     """What stands behind an admitted call. `at`: when it was reserved. `began`: when it was sent."""
 
-    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing", "runner")
+    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing", "runner", "wire")
 
     def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None) -> None:
         self.decision = decision
+        self.wire = decision.wire()
         self.key = key
         self.at = at
         self.io = io
@@ -154,13 +155,12 @@ _all_held: WeakKeyDictionary[Admitted, _Held] = WeakKeyDictionary()
 def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, *, edited: bool) -> Admitted:
     """For the gate alone: the call is reserved under this key, and its labels are marked."""
     made: Admitted = object.__new__(Admitted)
-    wire = decision.wire()
-    put(made, "wire", wire)
-    put(made, "arguments", _values(wire))
+    held = _all_held[made] = _Held(decision, key, at, io, runner)
+    put(made, "wire", held.wire)
+    put(made, "arguments", _values(held.wire))
     put(made, "decision", decision)
     put(made, "key", key)
     put(made, "edited", edited)
-    held = _all_held[made] = _Held(decision, key, at, io, runner)
     held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made), held))
     return made
 
@@ -168,7 +168,7 @@ def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, runner: Ru
 def to_run(call: Admitted) -> tuple[Decision, Run | None, dict[str, Any]]:
     """What permits a call, what runs it, and its arguments, from the private record. For the gate. Raises SealError."""
     held = _held(call)
-    return held.decision, held.runner, _values(held.decision.wire())
+    return held.decision, held.runner, _values(held.wire)
 
 
 async def _renewing(call: "ref[Admitted]", held: _Held) -> None:

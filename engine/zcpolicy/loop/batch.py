@@ -113,7 +113,8 @@ class Batch:
 
     async def _result(self, call: Admitted) -> str:
         run = call.decision.run
-        result = await perform(call, CallContext(run, self._io, call.key, self._deadline), max(0.0, self._left()))
+        with CallContext(run, self._io, call.key, self._deadline) as context:
+            result = await perform(call, context, max(0.0, self._left()))
         text = result.text if result.ok else f"[failed] {result.text}"
         if call.edited:
             text = f"[A person changed the call to {spelled(call.decision.tool)} {call.wire}]\n{text}"

@@ -4,7 +4,7 @@ In: what a tool's function gave, seconds. Out: its result, or a failed one that 
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import ToolResult
@@ -14,12 +14,12 @@ class InnerRefused(PermitError):
     """A call that a tool wanted to make was refused, and with it all that were to be made along. Fit for a model."""
 
 
-async def bounded(work: Awaitable[ToolResult | str], seconds: float) -> tuple[ToolResult, str]:
+async def bounded(work: Callable[[], Awaitable[ToolResult | str]], seconds: float) -> tuple[ToolResult, str]:
     """The result, and of a failure the name of what was raised, for the host's record. Raises CancelledError."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
-            return _sound(await work)
+            return _sound(await work())
     except InnerRefused as refused:
         return ToolResult(str(refused), ok=False), type(refused).__name__
     except asyncio.CancelledError as error:

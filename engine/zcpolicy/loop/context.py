@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.identity import Identity
@@ -16,7 +16,7 @@ from zcpolicy.loop.bounded import InnerRefused
 from zcpolicy.loop.gate import Lapsed, Paused, Refused, admit_all, perform
 from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
-from zcpolicy.refusals import ResolveError
+from zcpolicy.refusals import PermitError, ResolveError
 from zcpolicy.registry.sources import HostTool, InnerCall, Json, RegistryView, ToolContext, ToolResult
 from zcpolicy.texts import spelled
 
@@ -25,9 +25,11 @@ MAX_INNER_CALLS: Final = 1_000
 
 
 class CallContext:
-    """A `ToolContext`. `key`: of the call that runs; `deadline`: of the turn, by the event loop's clock."""
+    """A `ToolContext`. `key`: of the call that runs; `deadline`: of the turn, by the event loop's clock. Once the call is
+    over it is closed: everything that acts raises PermitError.
+    """
 
-    __slots__ = ("_deadline", "_io", "_key", "_numbers", "_run")
+    __slots__ = ("_deadline", "_io", "_key", "_numbers", "_open", "_run")
 
     def __init__(self, run: ResolvedAgentExecution, io: ResolvedIo, key: str, deadline: float) -> None:
         self._run = run
@@ -35,6 +37,19 @@ class CallContext:
         self._key = key
         self._deadline = deadline
         self._numbers = count(1)
+        self._open = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._open = False
+
+    def _acting(self) -> ResolvedAgentExecution:
+        """The execution as it is now. Raises PermitError, ResolveError."""
+        if not self._open:
+            raise PermitError("the call is over, and what it was given with it")
+        return self._run.renewed()
 
     @property
     def identity(self) -> Identity:
@@ -49,15 +64,15 @@ class CallContext:
     @property
     def memory(self) -> MemoryAccess:
         """What this execution may recall and remember; every use is on record."""
-        return MemoryAccess.of(self._run.renewed(), self._io.record)
+        return MemoryAccess.of(self._acting(), self._io.record)
 
     async def run(self, calls: Sequence[InnerCall]) -> list[ToolResult]:
         """Runs calls in order, all of them admitted before the first runs. Raises InnerRefused: then none ran."""
-        wanted = tuple(calls)
+        run, wanted = self._acting(), tuple(calls)
         if len(wanted) > MAX_INNER_CALLS:
             raise InnerRefused(f"Nothing was run: more than {MAX_INNER_CALLS} calls at once.")
         key = f"{self._key}.{next(self._numbers)}"
-        found = await admit_all(self._run, wanted, self._io, key=key)
+        found = await admit_all(run, wanted, self._io, key=key)
         if isinstance(found, Refused):
             raise InnerRefused(f"Nothing was run, because of {spelled(found.decision.tool)}: {found.text}")
         if isinstance(found, Paused):
@@ -69,17 +84,17 @@ class CallContext:
             for one in found:
                 await held.enter_async_context(one)
             for one in found:
-                context = CallContext(self._run, self._io, one.key, self._deadline)
                 left = self._deadline - asyncio.get_running_loop().time()
                 try:
-                    results.append(await perform(one, context, left))
+                    with CallContext(one.decision.run, self._io, one.key, self._deadline) as context:
+                        results.append(await perform(one, context, left))
                 except Lapsed:
                     results.append(ToolResult("The call was not made: it is not permitted any more.", ok=False))
         return results
 
     async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
         """Has another agent do a task. A child that cannot be is a failed result."""
-        run = self._run.renewed()
+        run = self._acting()
         report(self._io, "delegation", run, agent=agent, independent=independent)
         try:
             return await self._io.delegate(run, agent, task, independent)
@@ -88,14 +103,14 @@ class CallContext:
 
     def load_skill(self, skill: str) -> str:
         """Its instructions; its restrictions hold from now on. Raises ResolveError."""
-        run = self._run.renewed()
+        run = self._acting()
         run.load_skill(skill)
         report(self._io, "skill", run, skill=skill)
         return run.registry.instructions(skill)
 
     def later(self, agent: str = "") -> Mapping[str, Json]:
         """A ticket from which a run of the agent may start later, bounded by this execution. Raises ResolveError."""
-        run = self._run.renewed()
+        run = self._acting()
         return {**run.ticket(), "agent": agent or run.agent}
 
 

@@ -235,6 +235,6 @@ async def perform(call: Admitted, context: ToolContext, seconds: float) -> ToolR
         await call.start()
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
         with acting(run):
-            result, fault = await bounded(runner(arguments, context), limit)
+            result, fault = await bounded(partial(runner, arguments, context), limit)
         await call.finish(result.ok, result.cost, fault=fault)
         return result
