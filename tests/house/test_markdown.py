@@ -32,6 +32,10 @@ def test_the_page_on_embedding_runs_as_written(tmp_path: Path) -> None:
     assert run_story(ROOT / "docs/embedding.md", tmp_path) == 2
 
 
+def test_the_page_on_loops_runs_as_written(tmp_path: Path) -> None:
+    assert run_story(ROOT / "docs/own-loop.md", tmp_path) == 2
+
+
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_an_example_does_what_its_readme_says(folder: Path) -> None:
     assert run_story(folder / "README.md", ROOT) >= 2
