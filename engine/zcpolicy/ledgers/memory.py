@@ -1,16 +1,15 @@
 """A ledger in this process's memory: gone with the process, seen by no other.
 
-In: charges, yeses, what a limit asks. Out: what is spent, reservations. What nobody holds any more is forgotten when it
-is older than every window of the clock that a limit asked about, and than `KEPT_SECONDS`, which is all that a limit per
-session or turn then remembers; so it grows with what is done in that time, not with the life of the process.
+In: charges, yeses, what a limit asks. Out: what is spent, reservations. It does not grow with the life of the process:
+what nobody holds any more, and is older than every window of the clock that a limit asked about and than
+`APART_SECONDS`, is put together by spender, which is exact for sessions and turns, and for a window that was not asked
+about counts as of the latest of it; what is older than `KEPT_SECONDS` as well is forgotten, by sessions too.
 """
 
 from __future__ import annotations
 
-from _thread import RLock, allocate_lock
-from collections import deque
+from _thread import allocate_lock
 
-from zcpolicy.exact import added
 from zcpolicy.ledgers import reservations as step
 from zcpolicy.ledgers.book import Book
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Entry, Exhausted, LedgerUnavailable, Reserved
@@ -18,18 +17,17 @@ from zcpolicy.ledgers.reservations import Reservation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from decimal import Decimal
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Final
 
-    from zcpolicy.facts import ToolName
-    from zcpolicy.ledgers import contract
-    from zcpolicy.ledgers.contract import Pot, Spender, Yes
+    from zcpolicy.ledgers.contract import Charge, Pot, Spender, Spent, Yes
 
 MAX_YESES: Final = 10_000
 """Yeses that a ledger in memory keeps; of more, the oldest go, and what they were for asks again."""
+APART_SECONDS: Final = 86_400.0
+"""Seconds for which reservations stay apart."""
 KEPT_SECONDS: Final = 32 * 86_400.0
-"""Seconds for which a ledger in memory keeps at least what was charged."""
+"""Seconds for which they count at all."""
 SWEEP_EVERY: Final = 10_000
 """Reservations after which a ledger in memory looks for what it may forget."""
 
@@ -40,55 +38,38 @@ class MemoryLedger:
     files: tuple[str, ...] = ()
     blocking = False
     __slots__ = (
-        "_book",
-        "_by_tag",
-        "_change",
-        "_latest",
-        "_lock",
-        "_longest",
-        "_next_sweep",
-        "_older",
-        "_open",
-        "_pots",
-        "_yeses",
-        "charged",
-        "exclusive",
+        "_book", "_by_tag", "_change", "_latest", "_lock", "_longest", "_next_sweep", "_open", "_yeses", "charged",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.charged: dict[str, Any] = {}
+        self.charged: dict[str, Reservation] = {}
         self._by_tag: dict[str, dict[int, Reservation]] = {}  # by `seq`, the latest change last
         self._yeses: dict[int, tuple[Yes, str | None, float]] = {}  # the yes, the use that took it, when it was said
         self._book = Book()
         self._change = 0
         self._latest = 0.0
-        self._longest = KEPT_SECONDS
+        self._longest = 0.0  # of the windows of the clock that were asked about, seconds
         self._next_sweep = SWEEP_EVERY
         self._open = True
         self._lock = allocate_lock()
-        self._pots: dict[object, Spent] = {}
-        self._older: dict[str, list[Charge]] = {}
-        self.exclusive = RLock()
 
     def now(self, clock: float) -> float:
         """The clock, and never before a time that was already acted on."""
-        if not self._open:
-            raise LedgerUnavailable("the ledger is closed")
-        self._latest = step.moment(clock, self._latest)
-        return self._latest
+        with self._lock:
+            return self._at(clock)
 
     # --- charges -----------------------------------------------------------------------------------------------------
 
-    def look(self, pots: Sequence[Pot], clock: float) -> tuple[contract.Spent, ...]:
+    def look(self, pots: Sequence[Pot], clock: float) -> tuple[Spent, ...]:
         """What is spent in each pot."""
         with self._lock:
-            return self._spent(pots, self.now(clock))
+            return self._spent(pots, self._at(clock))
 
     def reserve(
         self,
         key: str,
         spender: Spender,
-        charges: Sequence[contract.Charge],
+        charges: Sequence[Charge],
         pots: Sequence[Pot],
         clock: float,
         *,
@@ -97,8 +78,8 @@ class MemoryLedger:
         """All charges at once if every pot has room, else none."""
         kept = step.sound(charges)
         with self._lock:
-            now = self.now(clock)
-            known = self._kept(key)
+            now = self._at(clock)
+            known = self.charged.get(key)
             if known is not None and step.stands(known, now):
                 return Reserved(key, known.state, known.at, fresh=False)
             spent = self._spent(pots, now)
@@ -112,32 +93,32 @@ class MemoryLedger:
     def dispatch(self, key: str, clock: float) -> bool:
         """Whether the call may run; then it counts from now on."""
         with self._lock:
-            return self._change_to(key, step.dispatched, self.now(clock))
+            return self._change_to(key, step.dispatched, self._at(clock))
 
-    def settle(self, key: str, actual: Sequence[contract.Charge], clock: float) -> None:
+    def settle(self, key: str, actual: Sequence[Charge], clock: float) -> None:
         """Puts what was really spent in the place of what was reserved."""
         kept = step.sound(actual)
         with self._lock:
-            self.now(clock)
+            self._at(clock)
             self._change_to(key, step.settled, kept)
 
     def release(self, key: str) -> None:
         """Gives back what was never dispatched."""
         with self._lock:
-            self.now(self._latest)
+            self._at(self._latest)
             self._change_to(key, step.released)
 
     def renew(self, key: str, clock: float, *, lease: float = LEASE_SECONDS) -> None:
         """The lease runs from now."""
         with self._lock:
-            self._change_to(key, step.renewed, self.now(clock), lease)
+            self._change_to(key, step.renewed, self._at(clock), lease)
 
     def entries(
         self, *, client: str | None = None, session: str | None = None, agent: str | None = None
     ) -> Iterator[Entry]:
         """What is on record, oldest first."""
         with self._lock:
-            self.now(self._latest)
+            self._at(self._latest)
             found = sorted(self._by_tag.get(step.tag_of_line(client, session, agent), {}).values(), key=_age)
         for one in found:
             if step.concerns(one.spender, client, session, agent):
@@ -149,7 +130,7 @@ class MemoryLedger:
     def approve(self, yes: Yes) -> None:
         """Puts a yes on record."""
         with self._lock:
-            self.now(self._latest)
+            self._at(self._latest)
             self._yeses[max(self._yeses, default=0) + 1] = (yes, None, self._latest)
             while len(self._yeses) > MAX_YESES:
                 del self._yeses[next(iter(self._yeses))]
@@ -157,7 +138,7 @@ class MemoryLedger:
     def consume(self, binding: str, use: str, clock: float) -> Yes | None:
         """A yes that holds for this call now."""
         with self._lock:
-            now = self.now(clock)
+            now = self._at(clock)
             fits = [
                 (rank, number)
                 for number, (yes, taken, _) in self._yeses.items()
@@ -173,16 +154,17 @@ class MemoryLedger:
     def revoke(self, binding: str | None = None) -> None:
         """Takes back the yeses of a binding, or all."""
         with self._lock:
-            self.now(self._latest)
+            self._at(self._latest)
             kept = {} if binding is None else {n: one for n, one in self._yeses.items() if one[0].binding != binding}
             self._yeses = kept
 
     def prune(self, before: float) -> None:
         """Forgets what was charged or said earlier, but for what runs."""
         with self._lock:
-            now = self.now(self._latest)
+            now = self._at(self._latest)
             self._yeses = {number: one for number, one in self._yeses.items() if one[2] >= before}
-            self._forget(before, now)
+            every = self._by_tag.get(step.ALL, {}).values()
+            self._keep([one for one in every if one.at >= before or not step.closed(one, now)])
 
     def close(self) -> None:
         """Forgets everything."""
@@ -194,11 +176,14 @@ class MemoryLedger:
 
     # --- inside, under the lock --------------------------------------------------------------------------------------
 
-    def _kept(self, key: str) -> Reservation | None:
-        return self.charged.get(key)
+    def _at(self, clock: float) -> float:
+        if not self._open:
+            raise LedgerUnavailable("the ledger is closed")
+        self._latest = step.moment(clock, self._latest)
+        return self._latest
 
-    def _spent(self, pots: Sequence[Pot], now: float) -> tuple[contract.Spent, ...]:
-        found: list[contract.Spent] = []
+    def _spent(self, pots: Sequence[Pot], now: float) -> tuple[Spent, ...]:
+        found: list[Spent] = []
         for pot in pots:
             tally = self._book.tally(pot)
             if tally.mark is None:
@@ -219,7 +204,7 @@ class MemoryLedger:
         return found
 
     def _change_to(self, key: str, become: Callable[..., Reservation | None], *given: Any) -> bool:
-        known = self._kept(key)
+        known = self.charged.get(key)
         new = None if known is None else become(known, *given)
         if new is not None:
             self._put(new, step.next_change(self._change, self._latest))
@@ -235,103 +220,21 @@ class MemoryLedger:
             kept[one.seq] = one
 
     def _sweep(self, now: float) -> None:
-        if len(self.charged) >= self._next_sweep:
-            self._forget(now - self._longest, now)
-            self._next_sweep = 2 * len(self.charged) + SWEEP_EVERY
-
-    def _forget(self, before: float, now: float) -> None:
         every = self._by_tag.get(step.ALL, {})
-        kept = [one for one in every.values() if one.at >= before or not step.closed(one, now)]
-        if len(kept) == len(every):
-            return
+        if len(every) >= self._next_sweep:
+            merge, drop = (now - max(self._longest, kept) for kept in (APART_SECONDS, KEPT_SECONDS))
+            self._keep(step.condensed(every.values(), now, merge, drop))
+            self._next_sweep = 2 * len(self._by_tag.get(step.ALL, ())) + SWEEP_EVERY
+
+    def _keep(self, those: Sequence[Reservation]) -> None:
+        """In the order of their last changes."""
         last = self._change
         self._book.clear()
         self._by_tag.clear()
         self.charged.clear()
-        for one in kept:
+        for one in those:
             self._put(one, one.change)
         self._change = last
-
-    # --- the older interface, until all have moved to the contract ---------------------------------------------------
-
-    def add(self, charges: Iterable[Charge]) -> None:
-        """All of them at once."""
-        with self._lock:
-            for charge in charges:
-                self._older.setdefault(charge.unit, []).append(charge)
-                self.charged.setdefault("", None)
-
-    def spent(self, pot: object, unit: str, counts: Callable[[Charge], bool], after: float | None) -> Spent:
-        """What is spent in a pot since a time. What was counted before is not counted again; times only go forward."""
-        with self._lock:
-            found = self._pots.get(pot)
-            if found is None:
-                found = self._pots[pot] = Spent()
-            charges = self._older.get(unit, [])
-            for index in range(found.seen, len(charges)):
-                if counts(charges[index]):
-                    found.charges.append(charges[index])
-                    found.total = added(found.total, charges[index].amount)
-            found.seen = len(charges)
-            while after is not None and found.charges and found.charges[0].at <= after:
-                found.total = added(found.total, -found.charges.popleft().amount)
-            return found
-
-
-class Charge:
-    """One amount of one unit that one call spent.
-
-    `agents`: the acting agent and those above it. `chains`: they and all that they narrow. `skills`: active in them.
-    `clients`, `sessions`, `turns`: of the acting execution and those above it. `argument`: the path below args of a sum.
-    `values`: for each argument that some limit keeps pots by, the pots that this call counts in.
-    """
-
-    __slots__ = (
-        "agents", "amount", "argument", "at", "chains", "clients", "currency", "sessions", "skills", "tool", "turns", "unit",
-        "values",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        *,
-        at: float,
-        unit: str,
-        amount: int | Decimal,
-        tool: ToolName,
-        clients: frozenset[str],
-        agents: tuple[str, ...],
-        chains: frozenset[str],
-        skills: frozenset[str] = frozenset(),
-        sessions: frozenset[str],
-        turns: frozenset[tuple[str, str]],
-        currency: str = "",
-        argument: tuple[str, ...] = (),
-        values: Mapping[tuple[str, ...], frozenset[str]] | None = None,
-    ) -> None:
-        self.at = at
-        self.unit = unit
-        self.amount = amount
-        self.tool = tool
-        self.clients = clients
-        self.agents = agents
-        self.chains = chains
-        self.skills = skills
-        self.sessions = sessions
-        self.turns = turns
-        self.currency = currency
-        self.argument = argument
-        self.values: Mapping[tuple[str, ...], frozenset[str]] = values or {}
-
-
-class Spent:
-    """What counts in one pot: its charges, oldest first, and their sum."""
-
-    __slots__ = ("charges", "seen", "total")
-
-    def __init__(self) -> None:
-        self.charges: deque[Charge] = deque()
-        self.total: int | Decimal = 0
-        self.seen = 0
 
 
 def _age(one: Reservation) -> int:

@@ -20,7 +20,7 @@ else
   local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]
 end
-if now < latest then now = latest end
+now = math.max(now, latest, tonumber(ask.floor)) -- what the asker saw before was a time as well
 
 local function text(number) return string.format('%.0f', number) end
 
@@ -95,6 +95,11 @@ end
 function steps.change()
   local one, found = record(ask.number)
   if not one then return answer('gone', '', '', {}) end
+  local latest_of_key = redis.call('HGET', prefix .. ':keys', one.k)
+  if latest_of_key ~= ask.number then -- the key was made anew since the asker read it
+    local _, newer = record(latest_of_key)
+    return answer('moved', latest_of_key, newer, {})
+  end
   if one.n ~= ask.token then -- else it was done, and the answer lost
     if one.h ~= ask.change or (ask.live and now >= tonumber(one.u)) then
       return answer('moved', ask.number, found, {})

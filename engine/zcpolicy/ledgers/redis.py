@@ -95,6 +95,7 @@ class RedisLedger:
         self._book = Book()
         self._held: dict[str, Reservation] = {}
         self._now = 0.0
+        self._floor = "0"  # the same, as the server wrote it
         self._change = 0
         self._epoch = ""
         self._kept = False
@@ -274,12 +275,14 @@ class RedisLedger:
         if self._by_caller:
             given["now"] = str(round(step.moment(clock, 0.0) * TICKS))
         named = {name: one for name, one in given.items() if one is not None}
-        text = dumps({"token": token_hex(8), "what": what, "edition": EDITION, "page": MAX_NEWS, **named})
+        text = dumps(
+            {"token": token_hex(8), "what": what, "edition": EDITION, "page": MAX_NEWS, "floor": self._floor, **named}
+        )
         answer: Any = self._script(keys=[self._prefix], args=[text])
         if answer[0] == "edition":
             raise LedgerUnavailable("the server keeps a ledger of another edition")
         _, now, change, epoch, *rest = answer
-        self._now, self._change = max(self._now, int(now) / TICKS), int(change)
+        self._floor, self._now, self._change = now, int(now) / TICKS, int(change)
         moved = epoch != self._epoch
         if moved:
             self._book.clear()

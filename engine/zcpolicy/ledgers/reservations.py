@@ -5,7 +5,7 @@ In: spenders, charges, times. Out: `Reservation`s, and new ones after each chang
 
 from __future__ import annotations
 
-from zcpolicy.exact import number_text
+from zcpolicy.exact import added, number_text
 from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.records import NamedTuple
 from zcpolicy.windows import LAST_SECOND
@@ -118,6 +118,34 @@ def raises(old: Reservation, new: Reservation) -> bool:
 def closed(one: Reservation, now: float) -> bool:
     """Whether nobody holds it any more."""
     return one.state in ("settled", "released") or one.until <= now
+
+
+def condensed(every: Iterable[Reservation], now: float, merge: float, drop: float) -> list[Reservation]:
+    """What is left if those that nobody holds and that are older than `merge` become one per spender, and those older
+    than `drop` none; by last change.
+    """
+    kept: list[Reservation] = []
+    alike: dict[object, list[Reservation]] = {}
+    for one in every:
+        if one.at >= merge or not closed(one, now):
+            kept.append(one)
+        elif one.at >= drop and one.state in ("dispatched", "settled"):
+            spender = one.spender
+            alike.setdefault((*spender[:-1], frozenset(spender.values.items())), []).append(one)
+    kept += map(_merged, alike.values())
+    return sorted(kept, key=lambda one: one.change)
+
+
+def _merged(those: list[Reservation]) -> Reservation:
+    total: dict[tuple[str, str, tuple[str, ...]], Charge] = {}
+    for one in those:
+        for charge in one.charges:
+            if charge.unit != "concurrent calls":
+                kind = (charge.unit, charge.currency, charge.argument)
+                before = total[kind].amount if kind in total else 0
+                total[kind] = charge._replace(amount=added(before, charge.amount))
+    latest = max(those, key=lambda one: one.at)
+    return latest._replace(state="settled", charges=tuple(total.values()))
 
 
 def concerns(spender: Spender, client: str | None, session: str | None, agent: str | None) -> bool:
