@@ -161,6 +161,15 @@ def test_7_a_no_stands_under_another_question_about_the_call() -> None:
     assert word(settled(run, Person(), "k1")) == "rejected"
 
 
+def test_7_an_equal_call_that_comes_later_is_asked_about() -> None:
+    """ "Not before the tests ran" is answered by running the tests."""
+    run = start()
+    assert [word(settled(run, Person(said), key)) for key, said in (("k1", NO), ("k2", YES))] == [
+        "rejected",
+        "approved",
+    ]
+
+
 def test_9_a_deny_beats_what_is_remembered() -> None:
     made = resolver()
     run = made.resolve("coder", session=session())
