@@ -6,11 +6,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.daemon.world import World
+from zcpolicy.approvals.question import Approve, Approvers, Later, Question
 from zcpolicy.daemon.paths.channel import MAX_MESSAGE_CHARACTERS, MAX_WAITING, Channel
+from zcpolicy.daemon.sessions import NOT_MADE
+from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.messages import ModelResponse
 from zcpolicy.loop.scripted import calls
 
 ASKS = "agent worker { allow file_read; allow shell, send_mail with approval; approval { remember exact } }\nagent free { allow file_read }"
+ROUTED = ASKS.replace("remember exact", 'remember exact, route "ops"')
 LIST = calls(("shell", {"command": "ls"}))
 MAIL = calls(("send_mail", {"to": "ann"}))
 
@@ -39,8 +43,10 @@ def yes(question: str, more: str = "") -> str:
     return f"{found[1]}{more}"
 
 
-def run(story: Callable[[World, Chat], Awaitable[None]], folder: Path, *steps: str | ModelResponse) -> World:
-    world = World(ASKS, folder)
+def run(
+    story: Callable[[World, Chat], Awaitable[None]], folder: Path, *steps: str | ModelResponse, policy: str = ""
+) -> World:
+    world = World(policy or ASKS, folder)
     world.script("worker", *steps)
     asyncio.run(asyncio.wait_for(_told(story, world), 20))
     return world
@@ -219,7 +225,56 @@ def test_a_turn_that_fails_is_told_and_the_next_one_runs(tmp_path: Path) -> None
         await chat.channel.receive("ann", "one")
         world.script("worker", "two is done")
         await chat.channel.receive("ann", "two")
-        assert "without an answer" in chat.to("ann")[0]
+        world.script("worker")
+        await chat.channel.receive("ann", "three")
+        assert "there is no answer (model-failed)" in chat.to("ann")[0]
         assert chat.to("ann")[1] == "two is done"
+        assert "there is no answer (model-failed)" in chat.to("ann")[2]  # and not what was said before
 
     run(story, tmp_path)
+
+
+def test_a_fault_of_the_host_tells_nothing_of_its_insides(tmp_path: Path) -> None:
+    async def story(world: World, chat: Chat) -> None:
+        def broken(_agent: str) -> ResolvedModelAccess:
+            raise RuntimeError("the key is under the mat")
+
+        world.host.models = broken
+        await chat.channel.receive("ann", "one")
+        assert chat.to("ann") == ["the host failed"]
+
+    run(story, tmp_path)
+
+
+def test_a_turn_that_waits_for_somebody_else_goes_on_when_the_sender_says_so(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    async def ops(question: Question) -> Later:
+        asked.append(question)
+        return Later()
+
+    async def story(world: World, chat: Chat) -> None:
+        world.host.approvers["channel"] = Approvers(routes={"ops": ops})
+        await chat.channel.receive("ann", "look around")
+        assert chat.to("ann") == ["This waits for somebody else's answer. Say `go on` when it has come."]
+        (seat,) = world.host.sessions._seats.values()
+        run = world.host.resolver.resolve("worker", session=seat.session)
+        await run.approvals.answer(asked[0], Approve(by="ops"))
+        await chat.channel.receive("ann", "go on")
+        assert chat.to("ann")[1:] == ["done"]
+        assert world.ran == [("worker", "shell")]
+
+    run(story, tmp_path, LIST, "done", policy=ROUTED)
+
+
+def test_anything_else_gives_up_the_turn_that_waits(tmp_path: Path) -> None:
+    async def story(world: World, chat: Chat) -> None:
+        world.host.approvers["channel"] = Approvers(routes={"ops": lambda _question: Later()})
+        await chat.channel.receive("ann", "look around")
+        await chat.channel.receive("ann", "forget it")
+        assert chat.to("ann")[1:] == ["forgotten"]
+        last = world.models["worker"].requests[-1].messages
+        assert [(one.role, one.text) for one in last[-2:]] == [("tool", NOT_MADE), ("user", "forget it")]
+        assert world.ran == []
+
+    run(story, tmp_path, LIST, "forgotten", policy=ROUTED)

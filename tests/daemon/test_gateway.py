@@ -48,7 +48,7 @@ def run(
 
 
 async def say(client: httpx.AsyncClient, text: str, headers: dict[str, str] = ANN, **more: Any) -> httpx.Response:
-    return await client.post("/turn", headers=headers, json={"agent": "worker", "text": text, **more})
+    return await client.post("/turn", headers=headers, json={"agent": "worker", "text": text} | more)
 
 
 def test_a_session_goes_on_when_its_client_names_it(tmp_path: Path) -> None:
@@ -158,7 +158,6 @@ def test_7_a_turn_that_waits_goes_on_when_its_answer_has_come(tmp_path: Path) ->
         waits = (await say(client, "look around")).json()
         assert waits["status"] == "paused"
         session = waits["session"]
-        assert (await say(client, "and?", session=session)).status_code == 403  # nothing is said in between
         still = await client.post("/turn", headers=ANN, json={"agent": "worker", "session": session, "resume": True})
         assert still.json()["status"] == "paused"
         assert world.ran == []
@@ -171,6 +170,34 @@ def test_7_a_turn_that_waits_goes_on_when_its_answer_has_come(tmp_path: Path) ->
         assert world.ran == [("worker", "shell")]
 
     run(story, tmp_path, LIST, "done", approvers=Approvers(routes={"ops": ops}))
+
+
+def test_a_session_is_one_of_one_agent(tmp_path: Path) -> None:
+    async def story(world: World, _client: httpx.AsyncClient) -> None:
+        world.script("free", "never")
+        app = application(world.host, {"worker", "free"}, ["of ann"])
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://host") as client:
+            session = (await say(client, "my secret is 7")).json()["session"]
+            other = await say(client, "what is it", agent="free", session=session)
+        assert (other.status_code, other.json()) == (403, {"error": "this session is one of agent `worker`"})
+        assert world.models["free"].requests == []
+
+    run(story, tmp_path, "first")
+
+
+def test_a_turn_without_an_answer_does_not_give_an_earlier_one(tmp_path: Path) -> None:
+    async def story(world: World, client: httpx.AsyncClient) -> None:
+        session = (await say(client, "one")).json()["session"]
+        failed = (await say(client, "two", session=session)).json()
+        assert (failed["status"], failed["text"], failed["reason"]) == ("failed", "", "model-failed")
+
+    run(story, tmp_path, "first")
+
+
+def test_an_empty_token_lets_nobody_in(tmp_path: Path) -> None:
+    world = World(POLICY, tmp_path)
+    with pytest.raises(ValueError, match="an empty token"):
+        application(world.host, {"worker"}, ["of ann", " "])
 
 
 def test_a_real_server_on_the_loopback(tmp_path: Path) -> None:

@@ -183,6 +183,25 @@ def test_connections_have_sessions_of_their_own_and_the_kernel_says_whose_they_a
     run(story, tmp_path, "first", "second")
 
 
+def test_each_agent_has_a_session_of_its_own(tmp_path: Path) -> None:
+    world = World(POLICY, tmp_path)
+    world.script("worker", "first", "third")
+    world.script("free", "second")
+
+    async def story() -> None:
+        async with await Rpc(world.host, {"worker", "free"}).serve(str(tmp_path / "socket")):
+            peer = Peer(*await asyncio.open_unix_connection(str(tmp_path / "socket")))
+            for agent in ("worker", "free", "worker"):
+                await peer.ask("turn", agent=agent, text="my secret is 7")
+            peer.writer.close()
+            await peer.writer.wait_closed()
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+    assert [len(one.messages) for one in world.models["worker"].requests] == [1, 3]
+    assert [len(one.messages) for one in world.models["free"].requests] == [1]
+    assert world.host.sessions._seats == {}
+
+
 def test_one_turn_at_a_time_and_it_can_be_cancelled(tmp_path: Path) -> None:
     async def story(world: World, connect: Connect) -> None:
         peer = await connect()

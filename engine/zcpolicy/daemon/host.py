@@ -20,7 +20,6 @@ from zcpolicy.facts import FactsError
 from zcpolicy.identity import Identity
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
-from zcpolicy.loop.messages import Message
 from zcpolicy.program import CompiledError, Program
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
@@ -77,21 +76,23 @@ class Host:
     async def _turn(self, order: Order) -> TurnResult:
         seat = order.seat
         async with seat.busy:
-            if order.resume != (seat.paused is not None):
-                raise TurnRefused(
-                    "no turn waits here" if order.resume else "a turn of this session waits for an answer"
-                )
-            messages = seat.messages if order.resume else [*seat.messages, Message("user", order.text)]
+            if seat.agent not in ("", order.agent):
+                raise TurnRefused(f"this session is one of agent `{seat.agent}`")
+            if order.resume and seat.paused is None:
+                raise TurnRefused("no turn waits here")
             run = self.execution(order)
             model = self._model(run.agent)
             registry = await self.registry(run, order)
+            messages = seat.messages if order.resume else seat.said(order.text)
+            waiting = seat.paused if order.resume else None
+            seat.agent = run.agent
             try:
                 result = await run_tool_call_loop(
-                    run, model, self.io(order), messages, system=self.system, resume=seat.paused
+                    run, model, self.io(order), messages, system=self.system, resume=waiting
                 )
             finally:
                 await registry.close()
-            seat.messages, seat.paused = list(result.messages), result.state
+            seat.keep(result)
             return result
 
     async def tools(self, order: Order) -> tuple[ToolSpec, ...]:

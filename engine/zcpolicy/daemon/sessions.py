@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from zcpolicy.exact import is_list
 from zcpolicy.facts import Session
+from zcpolicy.loop.history import trimmed
 from zcpolicy.loop.messages import Message
-from zcpolicy.loop.turn import TurnState
+from zcpolicy.loop.turn import TurnResult, TurnState
 from zcpolicy.sessions import restore, save
 
 MAX_CLIENTS: Final = 100_000
@@ -22,6 +23,10 @@ MAX_SEATS: Final = 100_000
 """Open sessions of a host; more are refused, since forgetting one would take labels off."""
 MAX_SEATS_OF_CLIENT: Final = 1_000
 """Open sessions of one client: none takes them all."""
+MAX_TRANSCRIPT_MESSAGES: Final = 10_000
+"""Messages of a conversation that are kept; the oldest go first."""
+MAX_TRANSCRIPT_TOKENS: Final = 2_000_000
+"""Tokens of a conversation that are kept; the oldest messages go first."""
 MAX_KEPT_ENTRIES: Final = 100
 """Calls of a session's history that are kept for a later run; older ones can only make a `require` deny."""
 
@@ -33,14 +38,34 @@ class Full(Exception):
     """No more clients or sessions fit."""
 
 
+NOT_MADE: Final = "The call was not made: nobody has answered whether it may be."
+
+
 @dataclass(slots=True)
 class Seat:
-    """One conversation: its session, its transcript, and one turn at a time. `paused`: the turn that waits for an answer."""
+    """One conversation with one agent: its session, its transcript, and one turn at a time.
+
+    `agent`: whose it is, once it has had a turn. `paused`: the turn that waits for an answer.
+    """
 
     session: Session
-    messages: list[Message] = field(default_factory=list[Message])
+    agent: str = ""
+    messages: tuple[Message, ...] = ()
     paused: TurnState | None = None
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def said(self, text: str) -> tuple[Message, ...]:
+        """The transcript with something new said. A turn that still waits is given up: its calls are not made."""
+        open_calls = () if self.paused is None else self.paused.calls
+        answered = {one.call_id for one in self.messages if one.role == "tool"}
+        given_up = (Message("tool", NOT_MADE, call_id=one.id) for one in open_calls if one.id not in answered)
+        return (*self.messages, *given_up, Message("user", text))
+
+    def keep(self, result: TurnResult) -> None:
+        """How a turn has ended."""
+        kept = trimmed(result.messages, MAX_TRANSCRIPT_MESSAGES, MAX_TRANSCRIPT_TOKENS)
+        self.messages = result.messages if kept is None else kept
+        self.paused = result.state
 
 
 class Sessions:

@@ -49,9 +49,15 @@ def only(members: Mapping[str, Any], *names: str) -> None:
         raise BadInput(f"a member is none of {', '.join(f'`{name}`' for name in names)}")
 
 
+def answer_of(result: TurnResult) -> str:
+    """The answer of a turn; of one without, why there is none. What was said in earlier turns is none."""
+    return result.text if result.status == "done" else f"there is no answer ({result.reason}): {result.note}"
+
+
 def told(result: TurnResult) -> dict[str, Any]:
     """How a turn ended, as a peer is told."""
-    found: dict[str, Any] = {"status": result.status, "text": result.text, "reason": result.reason}
+    text = result.text if result.status == "done" else ""
+    found: dict[str, Any] = {"status": result.status, "text": text, "reason": result.reason}
     if result.note:
         found["note"] = result.note
     if result.retry_after is not None:

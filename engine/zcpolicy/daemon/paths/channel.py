@@ -16,12 +16,16 @@ from zcpolicy.approvals.question import Answer, Approve, Question, Reject
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
+from zcpolicy.daemon.wire import answer_of
 from zcpolicy.facts import Narrowing
 
 MAX_WAITING: Final = 20
 """Messages of one sender that wait for their turn; more are answered with a refusal."""
 MAX_MESSAGE_CHARACTERS: Final = 100_000
 """Characters of one message."""
+
+GO_ON: Final = "go on"
+"""What a sender says to a turn that waits for somebody else's answer."""
 
 Send = Callable[[str, str], Awaitable[None]]
 """Sends text to a sender."""
@@ -103,8 +107,9 @@ class Channel:
         async def ask(question: Question) -> Answer:
             return await self._ask(sender, person, question)
 
+        resume = person.seat.paused is not None and text.strip() == GO_ON
         order = Order(
-            self._agent, text, "channel", person.seat, narrowing=self._narrowing, site=self._site,
+            self._agent, text, "channel", person.seat, narrowing=self._narrowing, site=self._site, resume=resume,
             approvers=replace(self._host.asked_on("channel"), person=ask),
         )  # fmt: skip
         try:
@@ -113,7 +118,9 @@ class Channel:
             return f"this cannot be done: {refused}"
         except Exception:  # noqa: BLE001 - a fault of the host is told as one, with nothing of its insides
             return "the host failed"
-        return result.text or f"the turn ended without an answer: {result.status}"
+        if result.status == "paused":
+            return f"This waits for somebody else's answer. Say `{GO_ON}` when it has come."
+        return answer_of(result)
 
     async def _ask(self, sender: str, person: _Sender, question: Question) -> Answer:
         """Puts a question to its sender, one at a time, and waits for that sender's next message."""

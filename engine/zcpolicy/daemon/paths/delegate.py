@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from zcpolicy.daemon.order import Order, TurnRefused, below
 from zcpolicy.daemon.sessions import Full
+from zcpolicy.daemon.wire import answer_of
 from zcpolicy.registry.sources import ToolResult
 
 if TYPE_CHECKING:
@@ -33,6 +34,4 @@ async def delegated(
         return ToolResult(f"agent `{agent}` cannot be delegated to: {refused}", ok=False)
     finally:
         host.sessions.close(seat)
-    if result.status != "done":
-        return ToolResult(result.text or f"agent `{agent}` did not finish: {result.reason}", ok=False)
-    return ToolResult(result.text)
+    return ToolResult(answer_of(result), ok=result.status == "done")

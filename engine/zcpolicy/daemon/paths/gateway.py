@@ -39,8 +39,14 @@ def application(
     narrowing: Narrowing | None = None,
     site: Site = OPEN,
 ) -> Starlette:
-    """`agents`: those that clients may talk to. `tokens`: one for each client. `narrowing`, `site`: what is withheld here."""
-    known = frozenset(map(_digest, tokens))
+    """`agents`: those that clients may talk to. `tokens`: one for each client. `narrowing`, `site`: what is withheld here.
+
+    Raises ValueError for an empty token.
+    """
+    given = tuple(tokens)
+    if not all(map(str.strip, given)):
+        raise ValueError("an empty token would let in whoever sends none")
+    known = frozenset(map(_digest, given))
     return _Gateway(host, frozenset(agents), known, narrowing, site).application()
 
 

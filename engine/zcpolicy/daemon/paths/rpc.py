@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 on a Unix socket, one object a line.
 
 In: requests `turn`, `tools`, `approve`, `cancel`. Out: responses; notifications `question`, which that same connection answers
-with `approve`. Particular: a connection is a session; whose it is says the kernel, never the peer. Nobody else can answer
+with `approve`. Particular: a connection has a session with each agent; whose it is says the kernel, never the peer. Nobody else can answer
 its questions, and when it goes its turn is cancelled. What is malformed is answered with an error of JSON-RPC.
 """
 
@@ -83,12 +83,12 @@ class Rpc:
             self.connections.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = self.host.sessions.client("rpc", _peer(writer))
-        seat = self.host.sessions.open(client, interactive=True)
+        connection = _Connection(self, self.host.sessions.client("rpc", _peer(writer)), writer)
         try:
-            await _Connection(self, seat, writer).serve(reader)
+            await connection.serve(reader)
         finally:
-            self.host.sessions.close(seat)
+            for seat in connection.seats.values():
+                self.host.sessions.close(seat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,12 @@ class RpcServer:
 
 @dataclass(eq=False, slots=True)
 class _Connection:
-    """One peer. `running`: its turn, one at a time. `asked`: questions that it has not answered yet."""
+    """One peer. `seats`: its session with each agent. `running`: its turn, one at a time. `asked`: questions that it has not answered yet."""
 
     rpc: Rpc
-    seat: Seat
+    client: str
     writer: asyncio.StreamWriter
+    seats: dict[str, Seat] = field(default_factory=dict[str, Seat])
     running: asyncio.Task[None] | None = None
     asked: dict[str, asyncio.Future[Answer]] = field(default_factory=dict[str, asyncio.Future[Answer]])
 
@@ -198,8 +199,10 @@ class _Connection:
         agent = text_in(params, "agent")
         if agent not in self.rpc.agents:
             raise TurnRefused("this agent is not served here")
+        if agent not in self.seats:
+            self.seats[agent] = self.rpc.host.sessions.open(self.client, interactive=True)
         return Order(
-            agent, text, "rpc", self.seat, narrowing=self.rpc.narrowing, site=self.rpc.site,
+            agent, text, "rpc", self.seats[agent], narrowing=self.rpc.narrowing, site=self.rpc.site,
             approvers=replace(self.rpc.host.asked_on("rpc"), person=self._ask),
         )  # fmt: skip
 
@@ -272,7 +275,7 @@ def _told(error: Exception) -> dict[str, Any]:
             return {"code": error.code, "message": str(error)}
         case BadInput():
             return {"code": INVALID_PARAMS, "message": str(error)}
-        case TurnRefused():
+        case TurnRefused() | Full():
             return {"code": REFUSED, "message": str(error)}
         case _:
             return {"code": INTERNAL_ERROR, "message": "the host failed"}

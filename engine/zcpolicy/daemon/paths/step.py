@@ -12,8 +12,8 @@ from typing import Literal
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import Order, TurnRefused, below
 from zcpolicy.daemon.sessions import Full
+from zcpolicy.daemon.wire import answer_of
 from zcpolicy.execution import ResolvedAgentExecution
-from zcpolicy.loop.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ async def run_workflow(host: Host, workflow: Workflow, order: Order) -> list[Ste
             result = await _step(host, replace(own, text=step.prompt))
         else:
             result = await _step_of_another(host, own, run, step)
-            own.seat.messages.append(Message("user", f"agent `{step.agent}` has answered: {result.text}"))
+            own.seat.messages = own.seat.said(f"agent `{step.agent}` has answered: {result.text}")
         went.append(result)
         if result.status == "failed":
             break
@@ -79,6 +79,4 @@ async def _step(host: Host, order: Order) -> StepResult:
         result = await host.turn(order)
     except TurnRefused as refused:
         return StepResult(order.agent, "failed", str(refused))
-    if result.status != "done":
-        return StepResult(order.agent, "failed", result.note or result.reason)
-    return StepResult(order.agent, "done", result.text)
+    return StepResult(order.agent, "done" if result.status == "done" else "failed", answer_of(result))
