@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from zcpolicy.authority import genuine
 from zcpolicy.combine import Verdict
-from zcpolicy.exact import added, number_text
+from zcpolicy.exact import added
 from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Reserved
 from zcpolicy.pots import (
     CALL,
     Unpayable,
     charges_of,
     limits_of,
-    line_of,
     money_of,
     must_be_priced,
     reported,
     spender_of,
 )  # fmt: skip
+from zcpolicy.refusals import PermitError
+from zcpolicy.room import NO_TIME, over, pots_of, spent_in, unavailable, unpayable
 from zcpolicy.windows import NoTime, told
 
 TYPE_CHECKING = False
@@ -30,13 +31,11 @@ if TYPE_CHECKING:
     from zcpolicy.decision import Decision
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import ToolName
-    from zcpolicy.ledgers.contract import Ledger, Pot, Spent
+    from zcpolicy.ledgers.contract import Ledger
     from zcpolicy.loop.access import ResolvedModelAccess
     from zcpolicy.loop.messages import Usage
-    from zcpolicy.plan import Plan
     from zcpolicy.pots import Amounts, Counting, Number
 
-NO_TIME: Final = "the session's clock does not tell the time"
 MADE_BEFORE: Final = "this very request was made before"
 _NOTHING: Final[dict[str, Any]] = {}
 
@@ -46,7 +45,7 @@ class Budgets:
 
     Whatever is spent counts for this execution and for every one above it. Its methods wait where the ledger is
     `blocking`: an async host calls them in a thread. `key`: names one reservation in the whole ledger; asking again
-    with the same key charges nothing again. None of them raises but SealError.
+    with the same key charges nothing again. All raise SealError for an execution that was altered.
     """
 
     __slots__ = ("_made_for", "_unrecorded")
@@ -66,16 +65,19 @@ class Budgets:
     def reserve(self, decision: Decision, key: str, cost: Mapping[str, object] | None = _NOTHING) -> Reserved | Verdict:
         """All that a call spends, at once, or the deny: reason `budget`, or `ledger-unavailable`.
 
-        `cost`: what the call is expected to cost, by currency; empty: it costs nothing; None: that is not known.
+        `cost`: what the call is expected to cost, by currency; empty: it costs nothing; None: that is not known. What was
+        denied stays so. Raises PermitError for a decision of another execution.
         """
         plan = decision.verdict.plan
-        if plan is None:
+        if decision.run is not self._run:
+            raise PermitError("the decision is of another execution")
+        if plan is None or decision.effect == "deny":
             return decision.verdict
         try:
             if cost is None or len(cost):
                 must_be_priced(cost, plan.limits)
         except Unpayable as error:
-            found: Reserved | Verdict = _unpayable(error)
+            found: Reserved | Verdict = unpayable(error)
         else:
             amounts = {**CALL, **money_of(cost)}
             found = self._take(key, plan.limits, amounts, plan.name, decision.arguments)
@@ -146,7 +148,7 @@ class Budgets:
         try:
             must_be_priced(cost, limits)
         except Unpayable as error:
-            return _unpayable(error)
+            return unpayable(error)
         amounts: Amounts = {("tokens", ""): input_tokens + output, ("time", ""): 0, **money_of(cost)}
         found = self._take(key, limits, amounts)
         if isinstance(found, Verdict):
@@ -184,7 +186,7 @@ class Budgets:
         if not limits:
             return None
         try:
-            looked = _looked(self._run, limits, {}, arguments)
+            looked = spent_in(self._run, limits, {}, arguments)
         except (NoTime, LedgerUnavailable, Unpayable):
             return 0
         return min((max(added(pot.limit, -spent.total), 0) for _, pot, spent in looked), default=None)
@@ -234,20 +236,23 @@ class Budgets:
             spender = spender_of(run, tool, limits, arguments)
             charges = charges_of(amounts, limits, arguments)
         except NoTime:
-            return _unavailable(limits, NO_TIME)
+            return unavailable(limits, NO_TIME)
         except Unpayable as error:
-            return _unpayable(error)
+            return unpayable(error)
         try:
             if not run.session.ledger:
                 raise LedgerUnavailable
             found = self._ledger.reserve(key, spender, charges, [pot for _, pot in pots], clock)
         except LedgerUnavailable:
             if limits:
-                return _unavailable(limits)
+                return unavailable(limits)
             self._unrecorded.add(key)
             return Reserved(key, "reserved", clock, fresh=True)
+        except ValueError:
+            return Verdict("deny", "budget", note="an amount is negative or out of bounds")
+        self._unrecorded.discard(key)
         if isinstance(found, Exhausted):
-            return _over([(counting, pot, spent) for (counting, pot), spent in zip(pots, found.spent, strict=True)])
+            return over([(counting, pot, spent) for (counting, pot), spent in zip(pots, found.spent, strict=True)])
         return found
 
     def _settle(self, key: str, amounts: Amounts) -> None:
@@ -261,57 +266,6 @@ class Budgets:
             return  # it was dispatched, and counts as reserved
 
 
-# --- a look, before anybody is asked -------------------------------------------------------------------------------
-
-
-def exhausted(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> Verdict | None:
-    """The deny, if a limit has no room for this call."""
-    try:
-        looked = _looked(run, plan.limits, CALL, arguments)
-    except Unpayable as error:
-        return _unpayable(error)
-    except NoTime:
-        return _unavailable(plan.limits, NO_TIME)
-    except LedgerUnavailable:
-        return _unavailable(plan.limits)
-    return None if all(spent.room for _, _, spent in looked) else _over(looked)
-
-
-def pots_of(
-    limits: Sequence[Counting], amounts: Amounts, arguments: dict[str, Any], run: ResolvedAgentExecution
-) -> list[tuple[Counting, Pot]]:
-    """The pots that something counts in, each with its limit. Raises Unpayable."""
-    line = line_of(run)
-    return [(counting, pot) for counting in limits for pot in counting.pots(amounts, arguments, line)]
-
-
-def _looked(
-    run: ResolvedAgentExecution, limits: Sequence[Counting], amounts: Amounts, arguments: dict[str, Any]
-) -> list[tuple[Counting, Pot, Spent]]:
-    """What is spent in each pot. Raises Unpayable, NoTime, LedgerUnavailable."""
-    if not run.session.ledger:
-        raise LedgerUnavailable
-    pots = pots_of(limits, amounts, arguments, run)
-    found = run.resolver.ledger.look([pot for _, pot in pots], told(run.session.clock))
-    return [(counting, pot, spent) for (counting, pot), spent in zip(pots, found, strict=True)]
-
-
-def _over(looked: Sequence[tuple[Counting, Pot, Spent]]) -> Verdict:
-    over = [(counting, spent) for counting, _, spent in looked if not spent.room]
-    waits = [spent.retry_after for _, spent in over]
-    retry = None if None in waits else max((wait for wait in waits if wait is not None), default=None)
-    rules = tuple(dict.fromkeys(counting.rule for counting, _ in over))
-    return Verdict("deny", "budget", rules, note="a limit is exhausted", retry_after=retry)
-
-
-def _unpayable(error: Unpayable) -> Verdict:
-    return Verdict("deny", "budget", (error.args[0],), note=error.args[1])
-
-
-def _unavailable(limits: Sequence[Counting], note: str = "") -> Verdict:
-    return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in limits), note=note)
-
-
 def _cost(access: ResolvedModelAccess, input_tokens: int, output_tokens: int) -> Mapping[str, object] | None:
     """What a request costs by the host's prices; None where they do not say."""
     if access.prices is None:
@@ -321,23 +275,3 @@ def _cost(access: ResolvedModelAccess, input_tokens: int, output_tokens: int) ->
     except Exception:  # noqa: BLE001 - the host's code: however it fails, there is no price
         return None
     return found if hasattr(found, "items") else None
-
-
-def charges_json(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> list[dict[str, Any]]:
-    """What the call would spend of each pot, and what is spent there already."""
-    try:
-        looked = _looked(run, plan.limits, CALL, arguments)
-    except (NoTime, Unpayable, LedgerUnavailable):
-        return []
-    return [
-        {
-            "limit": counting.rule.to_json()["text"],
-            "unit": counting.unit,
-            "amount": number_text(pot.need),
-            "spent": number_text(spent.total),
-            "of": counting.limit["amount"],
-            "pot": counting.owner,
-            "value": None if pot.value is None else pot.value[1:],
-        }
-        for counting, pot, spent in looked
-    ]

@@ -82,7 +82,7 @@ class Decision:
         plan = self.verdict.plan
         if plan is None or self.effect == "deny":
             return []
-        from zcpolicy.budgets import charges_json
+        from zcpolicy.room import charges_json
 
         return charges_json(plan, self.arguments, self.run)
 

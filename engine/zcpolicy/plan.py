@@ -270,7 +270,7 @@ class Plan:
     ) -> Decision:
         """The decision, after a look at the limits that the call would count in."""
         if self.limits and verdict.effect != "deny":
-            from zcpolicy.budgets import exhausted
+            from zcpolicy.room import exhausted
 
             over = exhausted(self, judged, run)
             if over is not None:

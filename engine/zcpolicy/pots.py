@@ -181,7 +181,8 @@ def _can_be_kept(number: Number) -> bool:
 def money_of(cost: Mapping[str, object] | None) -> dict[tuple[str, str], Number]:
     """A cost by currency, without what is no amount."""
     found: dict[tuple[str, str], Number] = {}
-    for currency, amount in (cost or {}).items():
+    said: Any = cost
+    for currency, amount in said.items() if hasattr(said, "items") else ():  # a host may say anything
         number = reported(amount)
         if number is not None:
             found["money", str(currency).lower()] = number

@@ -115,3 +115,38 @@ def test_no_budget_for_what_no_resolver_made() -> None:
     object.__setattr__(run, "session", Session())
     with pytest.raises(SealError):
         budgets.reserve(decision, "k")
+
+
+def test_a_decision_of_another_execution_and_one_that_denies() -> None:
+    story = Story(agent("limit 5 calls", more="deny pong"))
+    mine, other = story.run(), story.run()
+    with pytest.raises(PermitError, match="the decision is of another execution"):
+        mine.budgets.reserve(other.decide("ping", {}), "k")
+    for tool, arguments, reason in (
+        ("pong", {}, "denied"),
+        ("nothing", {}, "unknown-tool"),
+        ("ping", {"x": 1}, "malformed"),
+    ):
+        found: Any = mine.budgets.reserve(mine.decide(tool, arguments), "k")
+        assert found.reason == reason
+
+
+def test_a_call_that_was_on_no_record_is_on_record_when_it_is_reserved_again(ledger: Ledger) -> None:
+    run = Story(agent("limit 1 calls to pong"), ledger=ledger).run()
+    run.session.ledger = False
+    assert reserve(run, "k") == "reserved"
+    run.session.ledger = True
+    assert call(run, "k", "pong") == "ran"
+    assert call(run, "other", "pong") == "budget"
+
+
+def test_what_a_tool_says_it_cost_may_be_anything(ledger: Ledger) -> None:
+    run = Story(agent("limit 1.00 usd"), ledger=ledger).run()
+    nonsense: list[Any] = [5, "usd", [("usd", 1)], {None: None}, {"usd": {}}]
+    assert [call(run, f"k{number}", spent=said) for number, said in enumerate(nonsense)] == ["ran"] * 5
+
+
+def test_a_request_of_less_than_nothing(ledger: Ledger) -> None:
+    run = Story(agent(), ledger=ledger).run()
+    found: Any = run.budgets.model_call("k", access(), -1_000)
+    assert (found.reason, found.note) == ("budget", "an amount is negative or out of bounds")
