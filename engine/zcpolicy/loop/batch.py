@@ -32,7 +32,7 @@ Numbered = tuple[int, ToolCall]
 
 class Batch:
     """The calls of one response. `key`: of the iteration. `deadline`: of the turn, by the event loop's clock. `add`: takes
-    the answers, in order.
+    the answers. `sent`: the ids of calls that went to their tools.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Batch:
         deadline: float,
         add: Callable[[Message], None],
     ) -> None:
+        self.sent: set[str] = set()
         self._execution = execution
         self._io = io
         self._key = key
@@ -71,12 +72,23 @@ class Batch:
                 if isinstance(outcome, Admitted):
                     await held.enter_async_context(outcome)
                 found.append((one, outcome))
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._answer(one, outcome)) for one, outcome in found]
-        for task in tasks:
-            self._add(task.result())
+            await self._together(found)
         if ended is not None:
             raise ended
+
+    async def _together(self, found: Sequence[tuple[Numbered, Admitted | Refused]]) -> None:
+        answers: dict[int, Message] = {}
+
+        async def answer(one: Numbered, outcome: Admitted | Refused) -> None:
+            answers[one[0]] = await self._answer(one, outcome)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one, outcome in found:
+                    group.create_task(answer(one, outcome))
+        finally:
+            for number in sorted(answers):
+                self._add(answers[number])
 
     async def _admit(self, one: Numbered) -> Admitted | Refused:
         """Raises Ended."""
@@ -103,7 +115,7 @@ class Batch:
             if isinstance(outcome, Refused):
                 return Message("tool", outcome.text, call_id=call.id)
             try:
-                return Message("tool", await self._result(outcome), call_id=call.id)
+                return Message("tool", await self._result(call.id, outcome), call_id=call.id)
             except Lapsed:
                 try:
                     outcome = await self._admit(one)
@@ -111,8 +123,9 @@ class Batch:
                     break
         return Message("tool", CHANGED, call_id=call.id)
 
-    async def _result(self, call: Admitted) -> str:
+    async def _result(self, name: str, call: Admitted) -> str:
         run = call.decision.run
+        self.sent.add(name)
         with CallContext(run, self._io, call.key, self._deadline) as context:
             result = await perform(call, context, max(0.0, self._left()))
         text = result.text if result.ok else f"[failed] {result.text}"

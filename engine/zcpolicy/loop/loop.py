@@ -28,6 +28,9 @@ from zcpolicy.refusals import ResolveError
 __all__ = ["TurnResult", "TurnState", "run_tool_call_loop"]
 
 NOT_MADE: Final = "The call was not made: the turn ended before it."
+NOT_KNOWN: Final = (
+    "What came of this call is not known: the turn ended while it was made. Look before you make it again."
+)
 
 
 async def run_tool_call_loop(
@@ -57,7 +60,7 @@ async def run_tool_call_loop(
 
 
 class _Turn:
-    """One turn on its way. `calls`: of the batch that is being made, all of them."""
+    """One turn on its way. `calls`: all of the batch that is being made. `sent`: the ids of those that went to their tools."""
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class _Turn:
         self.messages = list(messages)
         self.system = system
         self.calls: tuple[ToolCall, ...] = ()
+        self.sent: set[str] = set()
         self.part = token_hex(16)  # of the turn: it is paused between parts; no two spend under one key
         self.key, self.batch, self.iteration, self.before = self.part, "", 0, 0.0
         if resume is not None:
@@ -154,6 +158,7 @@ class _Turn:
         self._renew()
         answered = {one.call_id for one in self._answers()}
         batch = Batch(self.execution, self.io, self.batch, self.began + self._seconds(), self.messages.append)
+        self.sent = batch.sent
         await batch.run(self.calls[:MAX_CALLS], answered, parallel=self.execution.runtime.parallel_tools)
         for call in self.calls[MAX_CALLS:]:
             self.messages.append(Message("tool", TOO_MANY, call_id=call.id))
@@ -213,7 +218,8 @@ class _Turn:
             answered = {one.call_id for one in self._answers()}
             for call in self.calls:
                 if call.id not in answered:
-                    self.messages.append(Message("tool", NOT_MADE, call_id=call.id))
+                    told = NOT_KNOWN if call.id in self.sent else NOT_MADE
+                    self.messages.append(Message("tool", told, call_id=call.id))
         text = next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
         return replace(found, text=text, messages=tuple(self.messages))
 
