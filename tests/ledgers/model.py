@@ -109,14 +109,14 @@ class Model:
             "skill:deploy": "deploy" in by.skills,
             "narrowing": who.session in [w.session for w in by.line],
         }[pot.owner]
-        mine = {
+        each: dict[tuple[str, ...], bool] = {
             (): True,
             ("client",): who.client in [w.client for w in by.line],
             ("session",): who.session in [w.session for w in by.line],
             ("agent",): who.agent in [w.agent for w in by.line],
             ("args", "to"): pot.value in by.values.get(("to",), ()),
-        }[pot.each]
-        if not (within and owned and mine and (pot.tools is None or by.tool in pot.tools)):
+        }
+        if not (within and owned and each[pot.each] and (pot.tools is None or by.tool in pot.tools)):
             return 0
         kind = (pot.unit, pot.currency, pot.argument)
         return sum(one.amount for one in one["charges"] if (one.unit, one.currency, one.argument) == kind)

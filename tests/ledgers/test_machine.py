@@ -185,7 +185,11 @@ def test_they_say_the_same(server: Server) -> None:
 
 def test_the_machine_notices_a_ledger_that_forgets(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     Ledgers.server = server
-    monkeypatch.setattr(SqliteLedger, "settle", lambda *_: None)
+
+    def forgets(ledger: Any, key: str, actual: Any, clock: float) -> None:
+        pass
+
+    monkeypatch.setattr(SqliteLedger, "settle", forgets)
     with pytest.raises(AssertionError, match="SqliteLedger"):
         run_state_machine_as_test(
             Ledgers,

@@ -75,7 +75,8 @@ def test_of_two_processes_and_one_call_exactly_one_runs(store: str) -> None:
 
 
 def test_threads_take_exactly_what_there_is(opened: Callable[[], Any]) -> None:
-    shared, limit, ran = opened(), (pot(100),), []
+    shared, limit = opened(), (pot(100),)
+    ran: list[bool] = []
 
     def some(name: int) -> None:
         mine = [f"{name}-{n}" for n in range(40)]
@@ -96,6 +97,7 @@ def test_a_forked_process_uses_the_same_store_with_files_of_its_own(store: str) 
     assert got(ledger.reserve("parent", spender(), CALL, limit, 1000.0))
     child = os.fork()
     if child == 0:
+        ok = False
         try:
             ok = got(ledger.reserve("child", spender(), CALL, limit, 1000.0))
             ok = ok and not got(ledger.reserve("child 2", spender(), CALL, limit, 1000.0))

@@ -95,7 +95,7 @@ class RedisLedger:
         self._book = Book()
         self._held: dict[str, Reservation] = {}
         self._now = 0.0
-        self._floor = "0"  # the same, as the server wrote it
+        self._floor: str = "0"  # the same, as the server wrote it
         self._change = 0
         self._epoch = ""
         self._kept = False
@@ -281,7 +281,8 @@ class RedisLedger:
         answer: Any = self._script(keys=[self._prefix], args=[text])
         if answer[0] == "edition":
             raise LedgerUnavailable("the server keeps a ledger of another edition")
-        _, now, change, epoch, *rest = answer
+        now, change, epoch = map(str, answer[1:4])
+        rest: list[Any] = answer[4:]
         self._floor, self._now, self._change = now, int(now) / TICKS, int(change)
         moved = epoch != self._epoch
         if moved:

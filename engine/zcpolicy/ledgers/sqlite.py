@@ -220,17 +220,20 @@ class SqliteLedger:
     def _connection(self) -> sqlite3.Connection:
         if self._closed:
             raise LedgerUnavailable("the ledger is closed")
+        here = self._here()
+        if self._file is not None and here != self._file:
+            raise LedgerUnavailable(f"the ledger's file {'is gone' if here is None else 'was replaced'}")
         if self._db is None:
-            self._db = opened(self._path, synced=self._synced, existing=self._file is not None)
+            self._db = opened(self._path, synced=self._synced)
+            self._file = self._here()
+        return self._db
+
+    def _here(self) -> tuple[int, int] | None:
         try:
             stat = os.stat(self._path)
         except OSError:
-            raise LedgerUnavailable("the ledger's file is gone") from None
-        here = (stat.st_dev, stat.st_ino)
-        if self._file not in (None, here):
-            raise LedgerUnavailable("the ledger's file was replaced")
-        self._file = here
-        return self._db
+            return None
+        return (stat.st_dev, stat.st_ino)
 
     def _let_go(self) -> None:
         """After a failure nothing is kept: an open transaction is rolled back, what was counted is counted again."""

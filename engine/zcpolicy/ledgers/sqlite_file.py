@@ -10,6 +10,7 @@ import sqlite3
 from contextlib import closing
 from time import monotonic, sleep
 from typing import Final
+from urllib.parse import quote
 
 from zcpolicy.ledgers.contract import LedgerUnavailable
 
@@ -41,12 +42,12 @@ forgotten. `tags`: which reservations a pot must look at, so that a process that
 """
 
 
-def opened(path: str, *, synced: bool, existing: bool) -> sqlite3.Connection:
-    """A connection without a transaction. `existing`: a file that is not there is not made again."""
+def opened(path: str, *, synced: bool) -> sqlite3.Connection:
+    """A connection without a transaction. `synced`: it waits for the disk."""
     try:
-        if not existing:
-            _make(path)
-        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        _make(path)
+        where = f"file:{quote(os.fsencode(path))}?mode=rw"  # never makes a file by itself
+        db = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     except OSError as error:
         raise LedgerUnavailable(f"the ledger's file cannot be opened: {error.strerror}") from None
     try:

@@ -1,0 +1,285 @@
+"""Stores that fail: files that are gone or not ours, servers that restart, hang or answer oddly. Nothing is half done."""
+
+import shutil
+import socket
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zcpolicy.ledgers import redis as redis_ledger
+from zcpolicy.ledgers import sqlite, sqlite_file
+from zcpolicy.ledgers.contract import LedgerUnavailable, Yes
+from zcpolicy.ledgers.redis import RedisLedger
+from zcpolicy.ledgers.sqlite import SqliteLedger
+
+from .said import CALL, SESSION, got, pot, run, spender
+from .servers import Server
+
+TWO = (pot(2, window=SESSION),)
+
+
+def refused(ledger: Any, told: str) -> None:
+    with pytest.raises(LedgerUnavailable, match=told):
+        ledger.reserve("refused", spender(), CALL, TWO, 1000.0)
+    with pytest.raises(LedgerUnavailable, match=told):
+        ledger.look(TWO, 1000.0)
+
+
+# --- SQLite ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def file_ledger(path: Path) -> Iterator[SqliteLedger]:
+    ledger = SqliteLedger(path)
+    yield ledger
+    ledger.close()
+
+
+def test_the_files_are_named_and_for_their_owner_alone(file_ledger: SqliteLedger, path: Path) -> None:
+    run(file_ledger, "a", 1000.0)
+    assert set(map(str, path.parent.iterdir())) <= set(file_ledger.files)
+    assert all(one.stat().st_mode & 0o077 == 0 for one in path.parent.iterdir())
+
+
+def test_a_file_that_is_gone_or_replaced_grants_nothing(file_ledger: SqliteLedger, path: Path) -> None:
+    run(file_ledger, "a", 1000.0)
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).rename(path.with_name("kept" + end))
+    refused(file_ledger, "the ledger's file is gone")
+    fresh = SqliteLedger(path)
+    run(fresh, "b", 1000.0)
+    refused(file_ledger, "the ledger's file was replaced")
+    fresh.close()
+
+
+def a_text(path: Path) -> None:
+    path.write_bytes(b"no database at all" * 100)
+
+
+def no_folder(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (a_text, "cannot be used: DatabaseError"),
+        (Path.mkdir, "cannot be used: OperationalError"),
+        (no_folder, "cannot be opened: No such file or directory"),
+    ],
+)
+def test_a_file_that_is_none(path: Path, made: Callable[[Path], object], told: str) -> None:
+    made(path)
+    refused(SqliteLedger(path), told)
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE other (x)", "PRAGMA user_version = 1", "PRAGMA user_version = 7"])
+def test_the_file_of_something_else_is_not_touched(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+        before = db.execute("SELECT * FROM sqlite_schema").fetchall()
+    refused(SqliteLedger(path), "is no ledger of this edition|cannot be used: OperationalError")
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT * FROM sqlite_schema").fetchall() == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE reservations SET spender = '[1, 2]'",
+        'UPDATE reservations SET charges = \'[["calls", "many", "", []]]\'',
+        "UPDATE reservations SET charges = x'00'",
+        "UPDATE reservations SET key = 'x'",
+        "DELETE FROM clock",
+    ],
+)
+def test_what_no_ledger_wrote_grants_nothing(file_ledger: SqliteLedger, path: Path, statement: str) -> None:
+    file_ledger.reserve("a", spender(), CALL, (), 1000.0)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+        db.commit()
+    refused(file_ledger, "the store holds what no ledger wrote")
+
+
+def test_a_writer_that_does_not_end_is_waited_for_only_so_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (sqlite, sqlite_file):
+        monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
+    ledger = SqliteLedger(path)
+    run(ledger, "a", 1000.0)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerUnavailable, match="OperationalError"):
+            ledger.reserve("b", spender(), CALL, TWO, 1000.0)
+        assert ledger.look(TWO, 1000.0)[0].total == 1  # those who only look need not wait
+    assert got(ledger.reserve("b", spender(), CALL, TWO, 1000.0))
+    ledger.close()
+
+
+def test_what_fails_inside_a_change_leaves_nothing(file_ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(file_ledger, "a", 1000.0)
+
+    def breaks(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("zcpolicy.ledgers.reservations.tags_of", breaks)
+        with pytest.raises(KeyboardInterrupt):
+            file_ledger.reserve("b", spender(), CALL, TWO, 1000.0)
+    assert file_ledger.look(TWO, 1000.0)[0].total == 1
+    assert [one.key for one in file_ledger.entries()] == ["a", "a"]
+    assert got(file_ledger.reserve("b", spender(), CALL, TWO, 1000.0))
+
+
+def test_on_disk_before_it_is_told(path: Path) -> None:
+    ledger = SqliteLedger(path, synced=True)
+    run(ledger, "a", 1000.0)
+    assert ledger.look(TWO, 1000.0)[0].total == 1
+    ledger.close()
+
+
+# --- Redis -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path, appendonly=True)
+    yield server
+    server.kill()
+
+
+def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Server) -> None:
+    ledger = RedisLedger(own.url)
+    assert got(ledger.reserve("a", spender(), CALL, TWO, 0.0))
+    ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
+    own.kill()
+    refused(ledger, "the ledger's server cannot be used: ConnectionError")
+    with pytest.raises(LedgerUnavailable):
+        ledger.dispatch("a", 0.0)
+    own.start()
+    assert ledger.dispatch("a", 0.0)
+    assert got(ledger.reserve("b", spender(), CALL, TWO, 0.0))
+    assert not got(ledger.reserve("c", spender(), CALL, TWO, 0.0))
+    assert ledger.consume("b", "u", 0.0) is not None
+    ledger.close()
+
+
+def test_a_server_that_forgot_its_scripts_is_told_again(server: Server) -> None:
+    ledger = RedisLedger(server.url, name="scripts")
+    run(ledger, "a", 0.0)
+    with server.client() as client:
+        client.script_flush()
+    run(ledger, "b", 0.0)
+    assert ledger.look(TWO, 0.0)[0].total == 2
+    ledger.close()
+
+
+def test_a_server_that_forgot_everything_is_counted_anew(server: Server) -> None:
+    ledger = RedisLedger(server.url, name="forgotten")
+    run(ledger, "a", 0.0)
+    assert ledger.look(TWO, 0.0)[0].total == 1
+    with server.client() as client:
+        client.delete(*client.keys("{zcpolicy:forgotten}:*"))
+    assert ledger.look(TWO, 0.0)[0].total == 0
+    run(ledger, "a", 0.0)
+    assert ledger.look(TWO, 0.0)[0].total == 1
+    ledger.close()
+
+
+def test_a_server_that_cannot_be_reached_is_told_without_secrets() -> None:
+    ledger = RedisLedger("redis://user:sesame@127.0.0.1:1/0")
+    with pytest.raises(LedgerUnavailable) as told:
+        ledger.now(0.0)
+    assert "sesame" not in str(told.value)
+    assert told.value.__suppress_context__
+    ledger.close()
+
+
+def test_a_server_that_never_answers_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        ledger = RedisLedger(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", timeout=0.1)
+        began = time.monotonic()
+        refused(ledger, "TimeoutError")
+        assert time.monotonic() - began < 5
+        ledger.close()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        ("SET", "records", "x"),
+        ("HSET", "records", "NUMBER", "no json"),
+        ("HSET", "records", "NUMBER", "[]"),
+        ("DEL", "records"),
+        ("HSET", "meta", "edition", "2"),
+        ("HSET", "meta", "change", "x"),
+    ],
+)
+def test_a_server_that_answers_oddly_grants_nothing(server: Server, spoil: tuple[str, ...]) -> None:
+    ledger = RedisLedger(server.url, name="odd")
+    with server.client() as client:
+        for key in client.keys("{zcpolicy:odd}:*"):
+            client.delete(key)
+        ledger.reserve("a", spender(), CALL, TWO, 0.0)
+        number = client.hkeys("{zcpolicy:odd}:records")[0]
+        command, name, *rest = spoil
+        client.execute_command(command, "{zcpolicy:odd}:" + name, *[one.replace("NUMBER", number) for one in rest])
+    for one in (ledger, RedisLedger(server.url, name="odd")):
+        one.begin()  # as one that starts
+        refused(one, "the store holds what no ledger wrote|cannot be used: ResponseError|of another edition")
+        one.close()
+
+
+def test_a_server_that_may_drop_what_was_charged_is_refused(own: Server) -> None:
+    with own.client() as client:
+        client.config_set("maxmemory", "100mb")
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        refused(RedisLedger(own.url), "its maxmemory-policy is `allkeys-lru`")
+        client.config_set("maxmemory-policy", "noeviction")
+        run(RedisLedger(own.url), "a", 0.0)
+
+
+def test_the_time_is_the_servers(server: Server) -> None:
+    ledger = RedisLedger(server.url, name="time")
+    assert abs(ledger.now(5.0) - time.time()) < 5
+    run(ledger, "a", 1e11)
+    assert abs(next(iter(ledger.entries())).at - time.time()) < 5
+    ledger.close()
+
+
+def test_all_keys_lie_in_one_slot_of_a_cluster(server: Server) -> None:
+    ledger = RedisLedger(server.url, name="slots")
+    run(ledger, "a", 0.0)
+    ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
+    with server.client() as client:
+        found = client.keys("*slots*")
+    assert len(found) > 6
+    assert all(key.startswith("{zcpolicy:slots}:") for key in found)
+    ledger.close()
+
+
+def test_more_than_one_answer_tells_is_read_in_several(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_ledger, "MAX_NEWS", 3)
+    one, other = (RedisLedger(server.url, name="pages") for _ in range(2))
+    limit = (pot(20, window=SESSION), pot(20))
+    for n in range(10):
+        run(one, f"a{n}", 0.0)
+    assert [spent.total for spent in other.look(limit, 0.0)] == [10, 10]
+    for n in range(7):
+        run(one, f"b{n}", 0.0)
+    assert got(other.reserve("c", spender(), CALL, limit, 0.0))
+    assert [spent.total for spent in other.look(limit, 0.0)] == [18, 18]
+    assert len({entry.key for entry in other.entries()}) == 18
+    one.prune(1e11)
+    assert [spent.total for spent in other.look(limit, 0.0)] == [1, 1]
+    one.close()
+    other.close()
