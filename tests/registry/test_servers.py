@@ -40,14 +40,12 @@ agent c narrows a { connect none }
 """
 
 
-def of(agent: str, log: Path, policy: str = TWO, **given: Any) -> tuple[list[Any], list[str]]:
+def of(agent: str, log: Path) -> tuple[list[Any], list[str]]:
     """The tools of an agent, and what the forge wrote."""
 
     async def story() -> list[Any]:
-        sources = ToolSources(BUILTINS, servers={"forge": forge(log)})
-        knobs = {key: given.pop(key) for key in ("caller_allowed", "connect_mcp", "deferred") if key in given}
-        async with registry(run_of(policy, agent, **given), sources, **knobs) as made:
-            assert made.failures == {} or knobs.get("deferred")
+        async with registry(run_of(TWO, agent), ToolSources(BUILTINS, servers={"forge": forge(log)})) as made:
+            assert made.failures == {}
             return [*made.names()]
 
     names = asyncio.run(story())
@@ -83,19 +81,30 @@ def test_a_child_has_no_server_that_its_delegator_has_not(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "there", "starts"),
+    ("narrowing", "knobs", "there", "connected"),
     [
-        ({"connect_mcp": False}, ["file_read"], False),
-        ({"caller_allowed": ["file_read"]}, ["file_read"], False),
-        ({"caller_allowed": [("forge", "get_issue"), "shell"]}, [("forge", "get_issue")], True),
-        ({"narrowing": Narrowing(only=["file_read"])}, ["file_read"], False),
-        ({"narrowing": Narrowing(deny=[("forge", "get_issue")])}, ["file_read", FORGE[0], *FORGE[2:]], True),
-        ({"deferred": True}, ["file_read", *FORGE], True),
+        (None, {}, ["file_read", *FORGE], 1),
+        (None, {"connect_mcp": False}, ["file_read"], 0),
+        (None, {"caller_allowed": ["file_read"]}, ["file_read"], 0),
+        (None, {"caller_allowed": [("forge", "get_issue"), "shell"]}, [("forge", "get_issue")], 1),
+        (Narrowing(only=["file_read"]), {}, ["file_read"], 0),
+        (Narrowing(deny=[("forge", "get_issue")]), {}, ["file_read", FORGE[0], *FORGE[2:]], 1),
+        (None, {"deferred": True}, ["file_read", *FORGE], 1),
     ],
 )
-def test_what_a_site_takes_away(given: dict[str, Any], there: list[Any], starts: bool, tmp_path: Path) -> None:
-    """A server of which nothing is left is not started."""
-    assert of("a", tmp_path / "log", **given) == (there, ["start", "end"] if starts else [])
+def test_what_a_site_takes_away(
+    narrowing: Narrowing | None, knobs: dict[str, Any], there: list[Any], connected: int
+) -> None:
+    """A server of which nothing is left is not connected."""
+
+    async def story() -> None:
+        shelf = Shelf([name for _, name in FORGE])
+        sources = ToolSources(BUILTINS, servers={"forge": McpServer(shelf.connect)})
+        async with registry(run_of(TWO, narrowing=narrowing), sources, **knobs) as made:
+            assert [*made.names()] == there
+        assert shelf.opened == shelf.closed == connected
+
+    asyncio.run(story())
 
 
 def test_a_tool_that_the_policy_does_not_know_is_absent_though_the_server_lists_it() -> None:
@@ -158,10 +167,10 @@ agent a { connect both, gone; allow any }
 
 
 def failing(server: McpServer) -> tuple[list[Any], dict[str, str]]:
-    """What is there, and why the rest is not, where one server fails beside the forge."""
+    """What is there, and why the rest is not, where one server fails beside another."""
 
     async def story() -> tuple[list[Any], dict[str, str]]:
-        servers = {"odd": server, "forge": forge()}
+        servers = {"odd": server, "forge": McpServer(Shelf([name for _, name in FORGE]).connect)}
         async with registry(
             run_of(ODD), ToolSources(servers=servers), caller_allowed=[*FORGE, ("odd", "same")]
         ) as made:
@@ -190,7 +199,9 @@ def test_a_server_that_fails_is_absent_and_told_of(server: McpServer, why: str) 
 
 def test_a_server_that_the_host_does_not_have_is_told_of() -> None:
     async def story() -> None:
-        async with registry(run_of(ODD), ToolSources(BUILTINS, servers={"forge": forge()})) as made:
+        async with registry(
+            run_of(ODD), ToolSources(servers={"forge": McpServer(Shelf(["get_issue"]).connect)})
+        ) as made:
             assert made.failures == dict.fromkeys(("gone", "odd"), "the host has no server of this name")
 
     asyncio.run(story())
