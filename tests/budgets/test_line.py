@@ -1,5 +1,6 @@
 """Every charge counts for the execution that spends and for each one above it (SPEC 8, 10)."""
 
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -36,6 +37,25 @@ def test_five_children_never_spend_more_than_their_root(ledger: Ledger) -> None:
     )
     assert spent == Decimal("9.75")
     assert [spend(above, "root", "0.26"), spend(above, "root", "0.25")] == [False, True]
+
+
+def test_children_in_threads_overshoot_by_what_runs_and_nothing_is_lost(ledger: Ledger) -> None:
+    story = Story(agent("limit 10.00 usd", more="delegate to c") + agent(name="c"), ledger=ledger)
+    above = story.run()
+    children = [story.run("c", parent=above) for _ in range(5)]
+
+    def until_denied(child: int) -> int:
+        """Each call reserves half of what it spends."""
+        for number in range(100):
+            if call(children[child], f"{child}.{number}", cost=usd("0.15"), spent=usd("0.30")) != "ran":
+                return number
+        raise AssertionError("never denied")
+
+    with ThreadPoolExecutor(5) as pool:
+        ran = sum(pool.map(until_denied, range(5)))
+    spent = [entry.charge.amount for entry in ledger.entries() if entry.charge.unit == "money"]
+    assert spent == [Decimal("0.30")] * ran
+    assert Decimal("9.85") < sum(spent) <= 10 + 5 * Decimal("0.15")
 
 
 def test_a_child_keeps_its_own_limit_and_the_ones_above(ledger: Ledger) -> None:
