@@ -306,6 +306,8 @@ def test_a_model_that_fails_is_told_to_the_host_and_to_nobody_else() -> None:
     assert (result.status, result.reason, result.note) == ("failed", "model-failed", "the model failed: ValueError")
     assert isinstance(result.error, ValueError)
     assert [message.text for message in result.messages] == ["go"]
+    before = [Message("user", "hi"), Message("assistant", "hello"), Message("user", "go")]
+    assert play(on, broken, messages=before)[0].text == ""
 
 
 @pytest.mark.parametrize("piece", [7, ModelResponse(text=None, calls=())], ids=["no text", "no response"])  # type: ignore[arg-type]

@@ -116,6 +116,20 @@ def test_a_loaded_skill_holds_from_then_on_and_for_the_session() -> None:
     assert told(again) == ["This tool is not part of this task. Use another tool."]
 
 
+def test_a_skill_holds_for_calls_that_were_admitted_and_not_yet_sent() -> None:
+    on = stage(
+        "skills deploy; allow load_skill, look, mail; runtime { parallel_tools on }",
+        above="skill deploy { only look, load_skill }",
+        skills=SKILL,
+        load_skill=load_skill_tool().run,
+    )
+    result, _ = play(
+        on, calls(("load_skill", {"skill": "deploy"}), ("look", {"at": "x"}), ("mail", {"to": "x"})), "done"
+    )
+    assert on.names == ["load_skill", "look"]
+    assert told(result)[2] == "This tool is not part of this task. Use another tool."
+
+
 def test_a_skill_that_is_not_the_agents_is_not_loaded() -> None:
     on = stage("allow load_skill", above="skill deploy { only look }", load_skill=load_skill_tool().run, skills=SKILL)
     result, _ = play(on, calls(("load_skill", {"skill": "deploy"})), "done")

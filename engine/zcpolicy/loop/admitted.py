@@ -33,7 +33,7 @@ NOTHING: Final[Costs] = {}
 
 
 class Lapsed(PermitError):
-    """The call must not be sent any more: its reservation is gone, or another policy holds by now. Admit it again."""
+    """The call must not be sent any more: its reservation is gone, or another policy or skill holds by now. Admit it again."""
 
 
 @final
@@ -113,11 +113,12 @@ class Admitted(Sealed):
 class _Held:
     """What stands behind an admitted call. `at`: when it was reserved. `began`: when it was sent."""
 
-    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing", "runner", "wire")
+    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing", "runner", "skills", "wire")
 
     def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None) -> None:
         self.decision = decision
         self.wire = decision.wire()
+        self.skills = decision.run.session.skills
         self.key = key
         self.at = at
         self.io = io
@@ -134,7 +135,8 @@ class _Held:
         """False: it must not be sent. Raises ResolveError where the newest policy has no such execution."""
         run = self.decision.run
         with run.resolver.exclusive:
-            return run.renewed() is run and run.budgets.dispatch(self.key)
+            as_decided = run.renewed() is run and run.session.skills == self.skills
+            return as_decided and run.budgets.dispatch(self.key)
 
     def settle(self, ok: bool, cost: Costs) -> None:
         self.decision.run.budgets.settle(self.key, cost=cost, seconds=monotonic() - self.began)

@@ -220,8 +220,14 @@ class _Turn:
                 if call.id not in answered:
                     told = NOT_KNOWN if call.id in self.sent else NOT_MADE
                     self.messages.append(Message("tool", told, call_id=call.id))
-        text = next((one.text for one in reversed(self.messages) if one.role == "assistant"), "")
-        return replace(found, text=text, messages=tuple(self.messages))
+        return replace(found, text=self._last_words(), messages=tuple(self.messages))
+
+    def _last_words(self) -> str:
+        """What the model said last since the user's message."""
+        for one in reversed(self.messages):
+            if one.role != "tool":
+                return one.text if one.role == "assistant" else ""
+        return ""
 
     def _answers(self) -> list[Message]:
         """Those that the batch has by now."""
