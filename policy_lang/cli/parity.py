@@ -17,12 +17,14 @@ import click
 import policy_lang
 from policy_lang.cli.errors import CommandError
 from policy_lang.cli.options import format_option
+from policy_lang.cli.words import nearest
 from policy_lang.render.colour import Piece, StyleName, paint, wants_colour
 from policy_lang.render.visible import visible
 
 if TYPE_CHECKING:
     from zcpolicy.parity.matrix import Cell, Matrix, Status
     from zcpolicy.parity.probe import Path
+    from zcpolicy.parity.settings.setting import Setting
 
 _WORDS: Final[dict[str, tuple[str, StyleName]]] = {
     "enforced": ("yes", "good"),
@@ -33,16 +35,17 @@ _WORDS: Final[dict[str, tuple[str, StyleName]]] = {
 
 @click.command("parity", epilog="Example: zcpolicy parity --format markdown > docs/parity-matrix.md")
 @click.option("--path", "names", metavar="NAME", multiple=True, help="Drive only this path; repeat it.")
+@click.option("--setting", "wanted", metavar="NAME", multiple=True, help="Show only this setting; repeat it.")
 @format_option("markdown", "html")
-def command(names: tuple[str, ...], style: str) -> int:
+def command(names: tuple[str, ...], wanted: tuple[str, ...], style: str) -> int:
     """Drive every path of the reference host with every setting, and show which path enforces which."""
     from zcpolicy.parity import render
     from zcpolicy.parity.matrix import matrix
 
-    paths = _paths(names)
+    paths, settings = _paths(names), _settings(wanted)
     if sys.stderr.isatty() and style == "human":
         print("driving every path with every setting …", end="", file=sys.stderr, flush=True)
-    made = asyncio.run(matrix(paths, cache(policy_lang.loads)))
+    made = asyncio.run(matrix(paths, cache(policy_lang.loads), settings))
     if sys.stderr.isatty() and style == "human":
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     written = {"markdown": render.markdown, "html": render.html, "json": render.json}.get(style)
@@ -66,11 +69,27 @@ def _paths(names: Sequence[str]) -> "Sequence[Path]":
         raise CommandError("the path `gateway` needs starlette: install `zcpolicy[parity]`")
     from zcpolicy.parity.reference import PATHS
 
-    known = {path.name: path for path in PATHS}
+    _known(names, [path.name for path in PATHS], "path")
+    return [path for path in PATHS if not names or path.name in names]
+
+
+def _settings(names: Sequence[str]) -> "Sequence[Setting]":
+    """The settings that are meant.
+
+    Raises:
+        CommandError: there is no such setting.
+    """
+    from zcpolicy.parity.settings import SETTINGS
+
+    _known(names, [setting.name for setting in SETTINGS], "setting")
+    return [setting for setting in SETTINGS if not names or setting.name in names]
+
+
+def _known(names: Sequence[str], known: Sequence[str], what: str) -> None:
     for name in names:
         if name not in known:
-            raise CommandError(f"there is no path `{name}`; there are {', '.join(f'`{one}`' for one in known)}")
-    return [path for path in PATHS if not names or path.name in names]
+            near = nearest(name, known)
+            raise CommandError(f"there is no {what} `{name}`" + (f"; did you mean `{near}`?" if near else ""))
 
 
 def _plain(made: "Matrix") -> Iterator[str]:

@@ -20,10 +20,13 @@ MAX_DRIVE_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """`summary`: of `Seen`. `failure`: why the path did not come to its end, `""` if it did."""
+    """`summary`: of `Seen`. `failure`: why the path did not come to its end, `""` if it did. `ended`: what the host has on
+    record of a turn that was stopped or failed; it is told, and not compared.
+    """
 
     summary: Mapping[str, Json]
     failure: str = ""
+    ended: str = ""
 
     def differs(self, other: "Observation") -> list[str]:
         """The parts that are not those of another observation."""
@@ -43,4 +46,4 @@ async def observe(path: Path, setting: Setting, compiled: Compile, *, dropped: b
         failure = f"it was not at its end after {MAX_DRIVE_SECONDS:.0f} seconds"
     except Exception as error:  # noqa: BLE001 - a path is the host's code: whatever it raises is what was seen
         failure = f"{type(error).__name__}: {error}"[:300]
-    return Observation(probe.seen.summary(DONE), failure)
+    return Observation(probe.seen.summary(DONE), failure, probe.seen.ending())

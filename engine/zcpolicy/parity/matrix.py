@@ -104,4 +104,5 @@ def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) 
     else:
         status = "not applied" if bare == setting.otherwise else "partly"
         note = "as without it" if status == "not applied" else "neither as with it nor as without it"
+        note += f"; the turn {seen.ended}" if seen.ended else ""
     return Cell(path.name, setting.name, setting.area, status, expected, parts, note)

@@ -198,7 +198,7 @@ def _of_front(host: Host, probe: Probe) -> Order:
             only=(*narrowing.only, HAND_OVER), deny=narrowing.deny, ask=narrowing.ask, autonomy=narrowing.autonomy,
             limits=narrowing.limits, exclude_memory=narrowing.exclude_memory,
         )  # fmt: skip
-    return Order(FRONT, "", "channel", seat, narrowing=narrowing, site=site, approvers=host.asked_on("channel"))
+    return Order(FRONT, "", FRONT, seat, narrowing=narrowing, site=site, approvers=host.asked_on(FRONT))
 
 
 PATHS: Final = (

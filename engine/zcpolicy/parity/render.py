@@ -35,11 +35,11 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
         yield ""
         yield f"## {area[:1].upper()}{area[1:]}"
         yield ""
-        yield f"| setting | with it | without it | {' | '.join(matrix.paths)} |"
+        yield f"| setting | with it | without it | {' | '.join(map(_inert, matrix.paths))} |"
         yield "|---|---|---|" + "---|" * len(matrix.paths)
         for setting in settings:
             words = [WORDS[cell.status] for cell in matrix.row(setting.name)]
-            shown = " | ".join((brief(setting.expect), brief(setting.otherwise), *words))
+            shown = " | ".join((_inert(brief(setting.expect)), _inert(brief(setting.otherwise)), *words))
             yield f"| {setting.name} | {shown} |"
     wrong = [cell for cell in matrix.cells if cell.status != "enforced"]
     if wrong:
@@ -47,7 +47,8 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
         yield "## Not as it should be"
         yield ""
         for cell in wrong:
-            yield f"- `{cell.setting}` on `{cell.path}` is {cell.status}: {_plain(cell.note)}; seen: {brief(cell.seen)}"
+            said = f"is {cell.status}: {_inert(cell.note)}; seen: {_inert(brief(cell.seen))}"
+            yield f"- `{cell.setting}` on `{_inert(cell.path)}` {said}"
 
 
 def summary(matrix: Matrix) -> str:
@@ -79,8 +80,13 @@ def _word(value: Json) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text of a host, in one line of a table."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).replace("|", "/").split())
+    """Text of a host, in one line."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _inert(text: str) -> str:
+    """The same where Markdown would read it."""
+    return _plain(text).replace("|", "/").replace("`", "'").replace("<", "&lt;")
 
 
 def as_json(matrix: Matrix) -> dict[str, Json]:
@@ -132,7 +138,9 @@ def _html(matrix: Matrix) -> Iterator[str]:
     yield f"<title>Parity</title><style>{STYLE}</style></head><body>"
     yield f"<h1>Which path enforces which setting</h1><p>{escape(summary(matrix))}</p>"
     for area, settings in groupby(matrix.settings, key=lambda setting: setting.area):
-        heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("setting", "with it", *matrix.paths))
+        heads = "".join(
+            f'<th scope="col">{escape(_plain(name))}</th>' for name in ("setting", "with it", *matrix.paths)
+        )
         yield f"<h2>{escape(area)}</h2><table><thead><tr>{heads}</tr></thead><tbody>"
         yield from (_html_row(setting, matrix) for setting in settings)
         yield "</tbody></table>"

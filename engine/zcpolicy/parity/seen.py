@@ -71,6 +71,14 @@ class Seen:
             "fields": self.fields,
         }
 
+    def ending(self) -> str:
+        """What the host has on record of a turn of the probed agent that did not come to its end."""
+        for event in reversed(self.events):
+            if event.kind in ("stopped", "failed") and event.identity.agent == self.agent:
+                told = (event.data.get(name) for name in ("reason", "fault", "note", "refused"))
+                return f"{event.kind}: {', '.join(str(one) for one in told if one)}"[:200]
+        return ""
+
 
 def named(tool: ToolName) -> str:
     """A tool as the language writes it."""

@@ -50,13 +50,13 @@ def sources(seen: Seen, acting: Callable[[], str]) -> ToolSources:
         "wipe": (tools.plain, ""), "fetch": (tools.plain, ""), "wait": (tools.wait, ""), "tell": (tools.tell, ""),
         "spend": (tools.spend, ""), "both": (tools.both, ""), "hand_over": (tools.hand_over, ""),
         "learn": (tools.learn, ""), "recall": (tools.recall, "memory"), "remember": (tools.remember, "memory"),
-        "deliver": (tools.plain, "delivery"),
+        "deliver": (tools.plain, "delivery"), "turn_to": (tools.plain, ""),
     }  # fmt: skip
     return ToolSources(
         builtins=(*(tools.made(name, act, group) for name, (act, group) in acts.items()), tool_search_tool()),
         peripherals=tools.peripherals,
         servers={
-            "forge": tools.server("forge", "peek", "push"),
+            "forge": tools.server("forge", "read", "peek", "push"),
             "depot": tools.server("depot", "fill"),
         },
         skills={"careful": SkillSource("how to take care", "take care")},

@@ -13,6 +13,14 @@ from zcpolicy.shapes import Limit
 
 BOTH: Final = (one_by_one("look", "pick"),)
 FACTS: Final = {"cwd": "/w", "interactive": True}
+IN_W: Final = 'allow edit when args.path under "/w"'
+
+
+def linked(path: str) -> str:
+    """A link `/w/link`, which leads out."""
+    return path.replace("/w/link", "/etc")
+
+
 ONE_A_DAY: Final[Limit] = {
     "amount": "1", "unit": "calls", "window": {"kind": "rolling", "seconds": "86400"}, "tools": str(LOOK_ID), "pot": "narrowing",
 }  # fmt: skip
@@ -105,6 +113,32 @@ SETTINGS: Final = (
     Setting(
         "session labels", "facts", "allow look, wipe\ndeny wipe when marked untrusted", (one_by_one("look", "wipe"),),
         {"ran": ["look"]}, {"ran": ["look", "wipe"]}, given=Given(facts={**FACTS, "labels": ("untrusted",)}),
+    ),
+    Setting(
+        "session env", "facts", 'allow edit\ndeny edit when some paths under "/home/ann"', (one_by_one(call("edit", path="~/x")),),
+        {"ran": ["edit"]}, {"ran": []}, given=Given(facts={**FACTS, "env": {"HOME": "/home/bob"}}),
+    ),
+    Setting(
+        "session server_cwd", "facts", 'connect forge\nallow forge/read when args.path under "/srv"',
+        (one_by_one(call(("forge", "read"), path="x")),),
+        {"ran": ["forge/read"]}, {"ran": []}, given=Given(facts={**FACTS, "server_cwd": {"forge": "/srv"}}),
+    ),
+    Setting(
+        "session resolve_link", "facts", IN_W, (one_by_one(call("edit", path="/w/link/x"), call("edit", path="/w/y")),),
+        {"with": [{"path": "/w/y"}]}, {"with": [{"path": "/w/link/x"}, {"path": "/w/y"}]},
+        given=Given(facts={**FACTS, "resolve_link": linked}),
+    ),
+    Setting(
+        "session platform", "facts", IN_W, (one_by_one(call("edit", path="/w/x")),),
+        {"ran": []}, {"ran": ["edit"]}, given=Given(facts={**FACTS, "platform": "windows"}),
+    ),
+    Setting(
+        "session supplies_defaults", "facts", "allow turn_to when args.level == 1", (one_by_one("turn_to"),),
+        {"ran": []}, {"ran": ["turn_to"]}, given=Given(facts={**FACTS, "supplies_defaults": False}),
+    ),
+    Setting(
+        "session ledger", "facts", "allow look\nlimit 5 calls to look", (one_by_one("look"),),
+        {"ran": []}, {"ran": ["look"]}, given=Given(facts={**FACTS, "ledger": False}),
     ),
     Setting(
         "who acts", "identity", "allow look", (one_by_one("look"),),

@@ -1,0 +1,117 @@
+"""Whether the harness would notice: one setting less on one path, and one thing that a host forgets to hand on."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import policy_lang
+from zcpolicy.approvals.question import Approvers
+from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.order import OPEN, Order
+from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.parity import reference
+from zcpolicy.parity.matrix import row
+from zcpolicy.parity.mutation import forgetful, unnoticed
+from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.parity.reference import PATHS
+from zcpolicy.parity.settings import SETTINGS, Setting
+from zcpolicy.parity.suite import Suite
+from zcpolicy.registry.scoped import ScopedToolRegistry
+
+COMPILED = cache(policy_lang.loads)
+BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
+
+
+def test_any_setting_that_any_path_forgets_is_noticed() -> None:
+    escaped = asyncio.run(unnoticed(PATHS, COMPILED))
+    assert [cell.id for cell in escaped] == []
+
+
+@pytest.mark.parametrize("name", ["deny", "limit time", "memory read", "narrowing only", "session cwd", "deferred"])
+@pytest.mark.parametrize("forgets", PATHS, ids=lambda path: path.name)
+def test_both_are_named_and_no_other_path_is_blamed(forgets: Path, name: str) -> None:
+    setting = BY_NAME[name]
+    paths = [forgetful(path, setting, COMPILED) if path is forgets else path for path in PATHS]
+    suite = Suite(paths, COMPILED, settings=[setting])
+    for path in paths:
+        checked = suite.cell(path.name, name)
+        if path.name != forgets.name:
+            checked.check()
+            continue
+        with pytest.raises(AssertionError) as raised:
+            checked.check()
+        assert f"setting `{name}` on path `{path.name}` is not applied (as without it)" in str(raised.value)
+
+
+# --- what a host hands on, left out of one path --------------------------------------------------------------------
+
+Forget = Callable[[Order], Order]
+
+FORGETTING: dict[str, tuple[Forget, tuple[str, ...]]] = {
+    "the narrowing": (
+        lambda order: replace(order, narrowing=None),
+        ("narrowing only", "narrowing to nothing", "narrowing deny", "narrowing autonomy", "narrowing limits"),
+    ),
+    "the delegator": (
+        lambda order: replace(order, parent=None, independent=None),
+        ("narrowing only", "narrowing ask", "narrowing exclude_memory"),
+    ),
+    "the site": (
+        lambda order: replace(order, site=OPEN),
+        ("connect_mcp", "connect_peripherals", "exclude_delivery", "deferred"),
+    ),
+    "whom to ask": (lambda order: replace(order, approvers=Approvers()), ("ask", "with approval", "approval route")),
+}
+"""What is left out, and the settings that go with it."""
+
+TURNS = ("channel", "rpc", "gateway", "run")
+CHILDREN = ("delegate", "step")
+
+OMISSIONS = [
+    *((surface, what) for surface in TURNS for what in ("the narrowing", "the site", "whom to ask")),
+    *((surface, what) for surface in CHILDREN for what in ("the delegator", "the site", "whom to ask")),
+]
+
+
+class Forgetful(Host):
+    """A host that forgets something on one of its paths."""
+
+    forgets: tuple[str, Forget]
+
+    def _left(self, order: Order) -> Order:
+        surface, forget = self.forgets
+        return forget(order) if order.surface == surface else order
+
+    def execution(self, order: Order) -> ResolvedAgentExecution:
+        return super().execution(self._left(order))
+
+    async def registry(self, run: ResolvedAgentExecution, order: Order, *, listing: bool = False) -> ScopedToolRegistry:
+        return await super().registry(run, self._left(order), listing=listing)
+
+    def io(self, order: Order) -> ResolvedIo:
+        return super().io(self._left(order))
+
+
+@pytest.mark.parametrize(("surface", "what"), OMISSIONS, ids=[f"{one} forgets {what}" for one, what in OMISSIONS])
+def test_what_a_host_forgets_on_a_path_is_noticed_there_and_only_there(
+    surface: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget, settings = FORGETTING[what]
+
+    def host_of(probe: Probe) -> Host:
+        made = Forgetful(
+            probe.resolver, probe.sources, probe.access,
+            approvers={"": probe.approvers}, record=probe.record, place=probe.place,
+        )  # fmt: skip
+        made.forgets = (surface, forget)
+        return made
+
+    monkeypatch.setattr(reference, "host_of", host_of)
+    blamed = {"delegate", "independent"} if surface == "delegate" else {surface}
+    for name in settings:
+        cells = asyncio.run(row(BY_NAME[name], PATHS, COMPILED))
+        assert {cell.path for cell in cells if cell.status != "enforced"} == blamed, name
