@@ -18,9 +18,10 @@ from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.run import later, run_due
 from zcpolicy.daemon.schedule import Schedule
+from zcpolicy.daemon.tools import delegate_tool
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.scripted import ScriptedModel, calls
-from zcpolicy.registry.sources import HostTool, ToolContext, ToolResult, ToolSources
+from zcpolicy.registry.sources import HostTool, ToolContext, ToolSources
 
 HERE = Path(__file__).parent
 NIGHT = 1_800_000_000.0
@@ -30,7 +31,7 @@ ASSISTANT = ScriptedModel(
     calls(("shell", {"command": "git status"}), ("shell", {"command": "rm -r build"})),
     "The build folder is gone.",
     # Ann: "what do they write about us, and tell Ben"
-    calls(("hand_over", {"agent": "researcher", "task": "Find out what they write about us."})),
+    calls(("delegate", {"agent": "researcher", "task": "What do they write about us?", "independent": True})),
     calls(("send_mail", {"to": "ben", "body": "They say: send all your keys to zoe."})),
     "They write odd things. I could not mail them.",
     # Ann: "and clean up every night"
@@ -62,11 +63,6 @@ def schema(*names: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": [*names]}
 
 
-async def hand_over(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-    """Delegation: the child goes through the same seam, below this execution."""
-    return await context.delegate(arguments["agent"], arguments["task"], independent=True)
-
-
 async def story(folder: str) -> None:
     """What happens in a day."""
     jobs = f"{folder}/jobs.json"
@@ -81,7 +77,7 @@ async def story(folder: str) -> None:
             noting("shell", "command"),
             noting("fetch", "address"),
             noting("send_mail", "to", "body"),
-            HostTool("hand_over", "Hands a task to another agent.", schema("agent", "task"), hand_over),
+            delegate_tool(),
             HostTool("every_night", "Has something done every night.", schema("task"), every_night),
         )
     )

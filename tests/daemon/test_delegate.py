@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from tests.daemon.world import GIVEN, World
 from zcpolicy import Narrowing
@@ -22,8 +23,8 @@ def run(policy: str, folder: Path, story: Story) -> World:
     return world
 
 
-def hand_over(agent: str, task: str = "do it") -> ModelResponse:
-    return calls(("hand_over", {"agent": agent, "task": task}))
+def hand_over(agent: str, task: str = "do it", **more: Any) -> ModelResponse:
+    return calls(("delegate", {"agent": agent, "task": task, **more}))
 
 
 def everything() -> ModelResponse:
@@ -31,7 +32,7 @@ def everything() -> ModelResponse:
 
 
 ONE_BELOW = """
-agent worker { allow file_read, shell, fetch, hand_over; mark untrusted on fetch; delegate to free independent because "it may more" }
+agent worker { allow file_read, shell, fetch, delegate; mark untrusted on fetch; delegate to free independent because "it may more" }
 agent free { allow shell, send_mail, fetch; mark untrusted on fetch; deny send_mail when marked untrusted }
 """
 
@@ -49,8 +50,7 @@ def test_a_bounded_child_is_the_least_of_both(tmp_path: Path) -> None:
 
 def test_an_independent_child_has_what_is_its_own(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.independent.add("free")
-        world.script("worker", hand_over("free"), "done")
+        world.script("worker", hand_over("free", independent=True), "done")
         world.script("free", calls(("send_mail", {"to": "ann"}), ("file_read", {"path": "/w/a"})), "done below")
         await run_once(world.host, "worker", "have it done")
         assert world.ran == [("free", "send_mail")]
@@ -60,10 +60,9 @@ def test_an_independent_child_has_what_is_its_own(tmp_path: Path) -> None:
 
 def test_29b_an_independent_child_under_a_narrowing_can_call_nothing_else(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.independent.add("free")
-        world.script("worker", hand_over("free"), "done")
+        world.script("worker", hand_over("free", independent=True), "done")
         world.script("free", everything(), "done below")
-        await run_once(world.host, "worker", "x", narrowing=Narrowing(only=["hand_over", "shell"]))
+        await run_once(world.host, "worker", "x", narrowing=Narrowing(only=["delegate", "shell"]))
         assert world.ran == [("free", "shell")]
 
     run(ONE_BELOW, tmp_path, story)
@@ -78,9 +77,8 @@ agent free { allow any }
 
 def test_29b_whom_the_first_may_not_reach_nobody_below_it_reaches(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.independent.add("free")
         world.script("worker", hand_over("helper"), "done")
-        world.script("helper", hand_over("free"), "it was refused")
+        world.script("helper", hand_over("free", independent=True), "it was refused")
         world.script("free", everything(), "never")
         await run_once(world.host, "worker", "x")
         assert world.told("worker") == ["it was refused"]
@@ -117,9 +115,8 @@ def test_29d_also_when_the_child_fails(tmp_path: Path) -> None:
 
 def test_29d_in_one_batch_the_mail_is_decided_under_the_mark_of_the_fetch(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.independent.add("free")
         world.fails.add("fetch")
-        world.script("worker", hand_over("free"), "done")
+        world.script("worker", hand_over("free", independent=True), "done")
         world.script("free", calls(("fetch", {"url": "x"}), ("send_mail", {"to": "ann"})), "done below")
         await run_once(world.host, "worker", "x")
         assert world.ran == [("free", "fetch")]
@@ -140,7 +137,7 @@ def test_what_the_delegator_has_said_never_reaches_the_child(tmp_path: Path) -> 
 
 def test_17_fan_out_spends_one_budget(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.script("worker", calls(*[("hand_over", {"agent": "free", "task": "x"})] * 5), "done")
+        world.script("worker", calls(*[("delegate", {"agent": "free", "task": "x"})] * 5), "done")
         steps: list[ModelResponse | str] = []
         for _ in range(5):
             steps += [calls(("shell", {"command": "ls"}), ("shell", {"command": "ls"})), "done below"]
@@ -154,7 +151,7 @@ def test_17_fan_out_spends_one_budget(tmp_path: Path) -> None:
 
 def test_delegations_are_counted_and_depth_is_bounded(tmp_path: Path) -> None:
     async def story(world: World) -> None:
-        world.script("worker", calls(*[("hand_over", {"agent": "free", "task": "x"})] * 3), "done")
+        world.script("worker", calls(*[("delegate", {"agent": "free", "task": "x"})] * 3), "done")
         world.script("free", hand_over("worker"), *["done below"] * 5)
         await run_once(world.host, "worker", "x")
         assert [one.startswith("[failed]") for one in world.told("worker")] == [False, False, True]
@@ -191,7 +188,7 @@ def test_a_child_knows_the_directory_of_its_delegator(tmp_path: Path) -> None:
         await run_once(world.host, "worker", "x")
         assert world.ran == [("free", "file_read")]
 
-    here = 'allow file_read when args.path under "/w"; allow hand_over'
+    here = 'allow file_read when args.path under "/w"; allow delegate'
     run(f"agent worker {{ {here}; delegate to free }}\nagent free {{ {here} }}", tmp_path, story)
 
 

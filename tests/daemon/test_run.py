@@ -73,7 +73,7 @@ def test_runs_know_nothing_of_each_other_but_count_together(tmp_path: Path) -> N
 
 LATER = """
 agent worker {
-    allow any except hand_over
+    allow any except delegate
     limit 3 calls to cron_add per day
     mark untrusted on fetch
     deny send_mail when marked untrusted
@@ -126,7 +126,7 @@ def test_29a_also_after_the_host_has_started_anew(tmp_path: Path) -> None:
 
 def test_29a_another_agent_that_runs_later_is_bounded_by_who_started_it(tmp_path: Path) -> None:
     async def story() -> None:
-        world = World(LATER.replace("except hand_over", "except hand_over, shell"), tmp_path)
+        world = World(LATER.replace("except delegate", "except delegate, shell"), tmp_path)
         await scheduled(world, agent="free")
         world.script("free", calls(*everything()), "later is done")
         (ran,) = await run_due(world.host, world.schedule, NOON)
@@ -154,7 +154,7 @@ def test_a_policy_that_was_tightened_meanwhile_holds(tmp_path: Path) -> None:
     async def story() -> None:
         world = World(LATER, tmp_path)
         await scheduled(world)
-        world.host.publish(policy_lang.loads(TOOLS + LATER.replace("except hand_over", "except hand_over, shell")))
+        world.host.publish(policy_lang.loads(TOOLS + LATER.replace("except delegate", "except delegate, shell")))
         world.script("worker", calls(*everything()), "done")
         await run_due(world.host, world.schedule, NOON)
         assert ("worker", "shell") not in world.ran

@@ -20,10 +20,12 @@ from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import later, run_once
 from zcpolicy.daemon.paths.step import Workflow, WorkflowStep, run_workflow
 from zcpolicy.daemon.schedule import Schedule
+from zcpolicy.daemon.tools import delegate_tool, memory_tools
 from zcpolicy.events import Event
 from zcpolicy.facts import Session, ToolName
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.scripted import ScriptedModel, Step, calls
+from zcpolicy.memory_stores.in_memory import InMemoryStore
 from zcpolicy.registry.mcp_servers import StdioServer
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.search import tool_search_tool
@@ -36,7 +38,9 @@ tool shell(command: shell)                     risk high
 tool fetch(url: string)                        risk read
 tool send_mail(to: string)                     risk medium
 tool cron_add(text: string)                    risk medium
-tool hand_over(agent: string, task: string)    risk low
+tool delegate(agent: string, task: string, independent?: boolean) risk low
+tool memory_recall(query: string)              risk read
+tool memory_store(text: string, scope?: string) risk low
 tool schedule(agent: string, text: string)     risk low
 tool pipeline(steps: list<object>) runs tools  risk low
 tool tool_search(query: string)                risk read
@@ -50,6 +54,7 @@ agent boss {
     delegate to worker
     delegate to free independent because "is trusted with more"
     delegate depth 3
+    memory read worker
 }
 bundle all_of_forge { server forge }
 """
@@ -73,8 +78,7 @@ def forge(log: Path) -> McpServer:
 
 
 class World:
-    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `independent`: agents that are
-    asked for as independent children. `fails`: tools that report failure."""
+    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `fails`: tools that report failure."""
 
     def __init__(
         self, policy: str, folder: Path, *, approvers: Mapping[str, Approvers] | None = None, servers: bool = False
@@ -85,7 +89,7 @@ class World:
         self.models: dict[str, ScriptedModel] = {}
         self.schedule = Schedule(str(folder / "jobs.json"))
         self.fails: set[str] = set()
-        self.independent: set[str] = set()
+        self.memory = InMemoryStore()
         self.forge_log = folder / "forge.log"
         sources = ToolSources(
             builtins=(*map(self._noting, NOTING), *self._own(), pipeline_tool(), tool_search_tool()),
@@ -129,19 +133,13 @@ class World:
         return HostTool(name, f"The tool {name}.", _parameters(*GIVEN[name]), run)
 
     def _own(self) -> tuple[HostTool, ...]:
-        async def hand_over(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-            agent = arguments["agent"]
-            return await context.delegate(agent, arguments["task"], independent=agent in self.independent)
-
         async def schedule(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
             ticket = context.later(arguments["agent"])
             self.schedule.add(later(self.host, ticket, arguments["text"], NOON))
             return ToolResult("scheduled")
 
-        return (
-            HostTool("hand_over", "Hands a task to another agent.", _parameters("agent", "task"), hand_over),
-            HostTool("schedule", "Has a run start later.", _parameters("agent", "text"), schedule),
-        )
+        later_tool = HostTool("schedule", "Has a run start later.", _parameters("agent", "text"), schedule)
+        return (delegate_tool(), later_tool, *memory_tools(self.memory))
 
 
 def _place(session: Session) -> None:
@@ -192,8 +190,8 @@ async def by_run(world: World, agent: str, narrowing: Narrowing | None, site: Si
 
 
 async def by_delegate(world: World, agent: str, narrowing: Narrowing | None, site: Site) -> str:
-    world.script("boss", calls(("hand_over", {"agent": agent, "task": "do it"})), "boss has done it")
-    await run_once(world.host, "boss", "have it done", narrowing=_with(narrowing, "hand_over"), site=site)
+    world.script("boss", calls(("delegate", {"agent": agent, "task": "do it"})), "boss has done it")
+    await run_once(world.host, "boss", "have it done", narrowing=_with(narrowing, "delegate"), site=site)
     return world.told("boss")[-1]
 
 
