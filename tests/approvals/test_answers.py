@@ -5,16 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.approvals.people import ask, says, shell, start, word
 from zcpolicy.approvals.outcome import Edited
-from zcpolicy.approvals.question import Approve, Later, Question, Reject
+from zcpolicy.approvals.question import Approve, Later, Question, Reject, Scope
 from zcpolicy.approvals.weigh import MAX_SAID_CHARACTERS, Nothing, weighed
 
 ARGUMENTS = {"command": "git push"}
-SCOPES = ("once", "exact")
+SCOPES: tuple[Scope, ...] = ("once", "exact")
 
 
 class Agreeable(str):
@@ -89,7 +90,7 @@ def question() -> Question:
 
 
 @given(anything)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_nothing_but_a_yes_is_a_yes(answer: Any) -> None:
     worth = weighed(answer, question(), ARGUMENTS)
     if isinstance(worth, Approve):
@@ -138,3 +139,9 @@ def test_an_edit_may_come_in_any_mapping() -> None:
     worth = weighed(Approve(arguments=MappingProxyType({"command": "ls"})), question(), ARGUMENTS)
     assert isinstance(worth, Edited)
     assert worth.arguments == {"command": "ls"}
+
+
+@pytest.mark.parametrize(("said", "means"), [("once", "once"), ("exact", "exact"), ("tool", "once")])
+def test_a_scope_is_one_of_those_offered(said: Scope, means: Scope) -> None:
+    worth = weighed(Approve(said, 60.0), question(), ARGUMENTS)
+    assert worth == Approve(means, None if means == "once" else 60.0)
