@@ -111,17 +111,19 @@ def test_a_file_that_is_no_index(name: str, tmp_path: Path) -> None:
 TESTS = """\
 import pytest
 
+marks = pytest.mark
+
 def test_passes(): pass
 
 def test_fails(): assert False
 
-@pytest.mark.skip(reason="later")
+@marks.skip(reason="later")
 def test_skipped(): pass
 
-@pytest.mark.xfail
+@marks.xfail
 def test_marked_to_fail(): assert False
 
-@pytest.mark.xfail(strict=False)
+@marks.xfail(strict=False)
 def test_marked_to_pass(): pass
 
 @pytest.fixture
