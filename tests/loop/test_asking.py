@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 import policy_lang
 from tests.loop.stage import TOOLS, Stage, play, stage, told
 from zcpolicy import Session
@@ -216,6 +218,26 @@ def test_the_state_of_another_execution_is_refused() -> None:
     said: list[str] = []
     asyncio.run(story())
     assert said == ["the state is of another execution", "the transcript is not that of the paused turn"]
+
+
+STATE: dict[str, Any] = {
+    "agent": "a", "client": "c", "session": "s", "turn": "t", "batch": "t.1", "iteration": 1, "seconds": 0.5,
+    "calls": [{"id": "1", "wire": "mail", "arguments": "{}"}],
+}  # fmt: skip
+
+
+ODD: list[dict[str, Any]] = [
+    {"agent": 1}, {"turn": None}, {"iteration": True}, {"iteration": 0}, {"iteration": "1"}, {"seconds": -1},
+    {"seconds": float("nan")}, {"seconds": float("inf")}, {"seconds": "0"}, {"calls": None}, {"calls": [{}]},
+    {"calls": [{"id": 1, "wire": "mail", "arguments": "{}"}]}, {"calls": "abc"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ODD)
+def test_what_is_no_state_of_a_turn_is_refused(change: dict[str, Any]) -> None:
+    assert TurnState.from_json(STATE).to_json() == STATE
+    with pytest.raises(ValueError, match="no state of a turn"):
+        TurnState.from_json({**STATE, **change})
 
 
 def test_calls_before_the_one_that_waits_run_when_calls_run_at_once() -> None:

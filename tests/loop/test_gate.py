@@ -6,6 +6,7 @@ import gc
 import pickle
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from zcpolicy import PermitError, Session
 from zcpolicy.approvals.question import Approve, Approvers
 from zcpolicy.authority import SealError
 from zcpolicy.ledgers.memory import MemoryLedger
+from zcpolicy.ledgers.sqlite import SqliteLedger
 from zcpolicy.loop import admitted as module
 from zcpolicy.loop.gate import Admitted, Lapsed, Refused, admit, admit_all
 from zcpolicy.loop.scripted import calls
@@ -284,6 +286,35 @@ def test_all_are_admitted_or_none() -> None:
     assert asyncio.run(tell(look, mail, mail)) == "budget"
     assert asyncio.run(tell(look, ("shell", {"command": "ls"}))) == "not-granted"
     assert on.open_reservations() == []
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_callers_at_once_never_go_beyond_a_limit(kind: str, tmp_path: Path) -> None:
+    ledger = MemoryLedger() if kind == "memory" else SqliteLedger(str(tmp_path / "ledger.db"))
+    on = stage(
+        "allow look, fetch; limit 7 calls to look; mark untrusted on fetch; deny look when marked untrusted",
+        ledger=ledger,
+    )
+
+    async def tell() -> tuple[int, int]:
+        found = await asyncio.gather(*[admitted_by(on) for _ in range(30)])
+        taken = [one for one in found if isinstance(one, Admitted)]
+        await asyncio.gather(*[_run(one) for one in taken[:5]], *[one.abandon() for one in taken[5:]])
+        more = await asyncio.gather(
+            *[admitted_by(on) for _ in range(2)], admitted_by(on, "fetch", {"url": "https://x.org/"}),
+            *[admitted_by(on) for _ in range(30)],
+        )  # fmt: skip
+        for one in more:
+            if isinstance(one, Admitted):
+                await one.abandon()
+        return len(taken), len([one for one in more if isinstance(one, Admitted) and one.decision.tool == "look"])
+
+    first, then = asyncio.run(tell())
+    assert first == 7
+    assert then <= 2
+    assert on.session.labels == {"untrusted"}
+    assert on.open_reservations() == []
+    ledger.close()
 
 
 def test_a_key_is_for_one_call() -> None:

@@ -55,9 +55,13 @@ class TurnState:
         texts = [state.agent, state.client, state.session, state.turn, state.batch]
         texts += [part for one in state.calls for part in (one.id, one.wire, one.arguments)]
         numbers = type(state.iteration) is int and type(state.seconds) in (int, float)
-        if not numbers or not all(type(one) is str for one in texts):
+        if not numbers or not all(type(one) is str for one in texts) or not _sound(state):
             raise ValueError("this is no state of a turn")
         return state
+
+
+def _sound(state: TurnState) -> bool:
+    return state.iteration > 0 and 0 <= state.seconds < float("inf")
 
 
 @dataclass(frozen=True, slots=True)
