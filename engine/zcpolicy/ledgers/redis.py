@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from json import dumps, loads
 from secrets import token_hex
 from threading import Lock
@@ -398,7 +399,9 @@ def _named(found: Sequence[str]) -> Reservation:
     return _reservation(int(found[0]), found[1])
 
 
+@lru_cache(MAX_NEWS)
 def _reservation(number: int, text: str) -> Reservation:
+    """Several pots tell the same ones."""
     one = loads(text)
     return Reservation(
         number,
