@@ -16,9 +16,11 @@ from tests.loop.stage import TOOLS, Stage, play, stage, told
 from zcpolicy import PermitError, Session
 from zcpolicy.approvals.question import Approve, Approvers
 from zcpolicy.authority import SealError
+from zcpolicy.events import Event
 from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 from zcpolicy.loop import admitted as module
+from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.gate import Admitted, Lapsed, Refused, admit, admit_all
 from zcpolicy.loop.scripted import calls
 from zcpolicy.registry.sources import InnerCall, ToolContext
@@ -95,6 +97,31 @@ def test_a_call_is_given_back_or_counted(
     assert story(on, tell) == [state]
     assert on.session.history is not None
     assert [entry.ok for entry in on.session.history] == history
+
+
+def test_a_record_that_fails_does_not_hide_what_else_went_wrong() -> None:
+    async def tell(raised: Exception | None) -> str:
+        broken = False
+
+        def record(_event: Event) -> None:
+            if broken:
+                raise OSError("the disk is full")
+
+        call = await admit(on.run, "look", {"at": "x"}, ResolvedIo(record=record))
+        assert isinstance(call, Admitted)
+        broken = True
+        try:
+            async with call:
+                if raised is not None:
+                    raise raised
+        except Exception as error:  # noqa: BLE001
+            return type(error).__name__
+        return ""
+
+    on = stage("allow look")
+    assert asyncio.run(tell(None)) == "HostFault"
+    assert asyncio.run(tell(RuntimeError())) == "RuntimeError"
+    assert states(on) == ["released", "released"]
 
 
 async def _twice(call: Admitted) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import policy_lang
 from tests.loop.stage import TOOLS, play, stage, told
 from zcpolicy import Session
+from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
 from zcpolicy.events import Event
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
@@ -154,3 +155,45 @@ def test_usage_that_is_not_known_counts_as_it_was_reserved() -> None:
     charged = [int(entry.charge.amount) for entry in on.resolver.ledger.entries() if entry.charge.unit == "tokens"]
     assert charged[0] == charged[2] == 15
     assert charged[1] > 4_096
+
+
+# --- a newer policy, between admission and sending -------------------------------------------------------------------
+
+
+def reloading(rules: str, then: str, answers: list[Answer]) -> tuple[TurnResult, list[str]]:
+    """Two calls that run at once: while a person thinks about the second, the policy becomes another."""
+    on = stage(f"{rules}; runtime {{ parallel_tools on }}")
+
+    async def person(_question: Question) -> Answer:
+        on.resolver.publish(
+            policy_lang.loads(f"zcpolicy 1\n{TOOLS}\nagent a {{ {then}; runtime {{ parallel_tools on }} }}")
+        )
+        return answers.pop(0)
+
+    on.approvers = Approvers(person)
+    result, _ = play(on, calls(LOOK, ("mail", {"to": "x"})), "done")
+    assert on.open_reservations() == []
+    return result, on.names
+
+
+def test_what_was_admitted_before_a_reload_is_decided_again() -> None:
+    result, ran = reloading("allow look, mail; ask mail", "allow mail; ask mail", [Approve(), Approve()])
+    assert ran == ["mail"]
+    assert told(result)[0].startswith("This call is not permitted.")
+
+
+def test_what_was_admitted_before_a_reload_and_is_still_allowed_runs_once() -> None:
+    result, ran = reloading(
+        "allow look, mail; ask mail; limit 1 calls to look", "allow look, mail; limit 1 calls to look", [Approve()]
+    )
+    assert sorted(ran) == ["look", "mail"]
+    assert told(result) == ["look is done", "mail is done"]
+
+
+def test_what_has_to_be_asked_since_a_reload_is_asked_when_the_call_is_made_again() -> None:
+    result, ran = reloading("allow look, mail; ask mail", "allow look, mail; ask look", [Approve(), Later(), Later()])
+    assert ran == ["mail"]
+    assert result.status == "done"
+    assert told(result)[0] == (
+        "The call was not made: the rules changed before it was sent. Make it again if it is still of use."
+    )

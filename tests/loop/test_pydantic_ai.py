@@ -73,6 +73,7 @@ def test_a_model_that_does_not_stream() -> None:
     assert on.names == ["look"]
     assert told(result)[1].startswith("This call is not permitted.")
     assert result.text == "seen"
+    assert on.heard == ["seen"]
 
 
 def test_the_text_of_arguments_is_judged_as_it_came() -> None:

@@ -89,11 +89,16 @@ async def _streamed(model: Model, request: ModelRequest, io: ResolvedIo, seconds
 
 async def _whole(model: Model, request: ModelRequest, io: ResolvedIo) -> ModelResponse:
     stream = model.stream(request)
+    heard = False
     try:
         async for piece in stream:
             if isinstance(piece, ModelResponse):
-                return _sound(piece)
+                response = _sound(piece)
+                if response.text and not heard:  # of a model that does not stream
+                    emit(io, response.text)
+                return response
             emit(io, piece)
+            heard = True
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
