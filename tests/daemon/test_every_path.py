@@ -65,6 +65,18 @@ def test_22_an_agent_without_the_bundle_neither_sees_nor_calls_nor_starts_the_se
 
 
 @ways
+def test_where_the_site_connects_nothing_no_server_is_started_for_anybody(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(WITH_FORGE, tmp_path, servers=True)
+        world.script("worker", calls(("forge__get_issue", {"number": 7})), "done")
+        assert await turn(way, world, site=Site(connect_mcp=False)) == "done"
+        assert world.shown("worker") == {"file_read"}
+
+    asyncio.run(story())
+    assert not (tmp_path / "forge.log").exists()
+
+
+@ways
 def test_22_a_search_and_a_pipeline_find_nothing_of_it_either(way: str, tmp_path: Path) -> None:
     async def story() -> None:
         world = World(

@@ -12,7 +12,7 @@ import policy_lang
 from tests.daemon.world import GIVEN, NOON, TOOLS, World
 from zcpolicy import Narrowing
 from zcpolicy.approvals.question import Approve, Approvers, Question
-from zcpolicy.daemon.order import TurnRefused
+from zcpolicy.daemon.order import Site, TurnRefused
 from zcpolicy.daemon.paths.run import later, run_due, run_once
 from zcpolicy.daemon.schedule import MAX_JOBS, Job, Schedule, ScheduleError
 from zcpolicy.loop.scripted import calls
@@ -120,6 +120,33 @@ def test_29a_also_after_the_host_has_started_anew(tmp_path: Path) -> None:
         assert ("worker", "shell") not in world.ran
         assert ("worker", "send_mail") not in world.ran  # the label outlived the process
         assert ("worker", "cron_add") in world.ran
+
+    asyncio.run(story())
+
+
+def test_29a_what_the_site_of_the_call_withheld_is_withheld_later(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER, tmp_path)
+        await scheduled(world, site=Site(caller_allowed=frozenset({"cron_add", "schedule"})))
+        world.script("worker", calls(*everything()), "done")
+        await run_due(world.host, world.schedule, NOON)
+        assert world.ran == [("worker", "cron_add")]
+
+    asyncio.run(story())
+
+
+TAMPERING = ("cat {}", "echo x > {}", "cd {folder} && cp /tmp/x jobs.json", "tee {}.new < x")
+
+
+def test_41_no_tool_writes_the_schedule(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World("agent worker { allow shell }\nagent free { allow file_read }", tmp_path)
+        tries = [one.format(tmp_path / "jobs.json", folder=tmp_path) for one in TAMPERING]
+        world.script("worker", calls(*(("shell", {"command": text}) for text in tries)), "done")
+        await run_once(world.host, "worker", "widen it")
+        assert world.ran == []
+        refused = [one.data["reason"] for one in world.of_kind("call") if one.data["phase"] == "refused"]
+        assert refused == ["protected"] * len(tries)
 
     asyncio.run(story())
 

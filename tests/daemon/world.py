@@ -96,7 +96,7 @@ class World:
             servers={"forge": forge(self.forge_log)} if servers else {},
         )
         self.host = Host(
-            Resolver(policy_lang.loads(TOOLS + policy)),
+            Resolver(policy_lang.loads(TOOLS + policy), protected=Schedule.files(str(folder / "jobs.json"))),
             sources,
             self.access,
             approvers=approvers,

@@ -56,7 +56,10 @@ class Rpc:
     connections: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     async def serve(self, path: str) -> "RpcServer":
-        """Listens on a new socket that only this user can open. Raises OSError where something is there already."""
+        """Listens on a new socket that only this user can open. Raises OSError where something is there already.
+
+        The resolver has to protect `path`: a tool that could open it could answer questions in a session of its own.
+        """
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             listening.bind(path)
