@@ -93,15 +93,42 @@ def test_without_arguments_only_arguments_are_left_out() -> None:
     assert bound(shell(run)).tool != other.tool
 
 
+CEILING = TOOLS + "agent one { allow mail }\nagent two { allow mail }\nceiling { ask mail\n on drift any ask }"
+
+
+@pytest.mark.parametrize(
+    ("agent", "facts", "alike"),
+    [
+        ("one", {}, True), ("two", {}, False), ("one", {"labels": ["of no rule"]}, False),
+        ("one", {"drift": {"mail": "description"}}, False), ("one", {"turn": "t2"}, True), ("one", {"drift": {"shell": "schema"}}, True),
+    ],
+)  # fmt: skip
+def test_where_the_same_rule_asks(agent: str, facts: dict[str, Any], alike: bool) -> None:
+    made = Resolver(loads(CEILING))
+    first = made.resolve("one", session=session()).decide("mail", {"to": "bob"})
+    other = made.resolve(agent, session=session(**facts)).decide("mail", {"to": "bob"})
+    assert (first.effect, other.effect) == ("ask", "ask")
+    assert (bound(first) == bound(other), bound(first).tool == bound(other).tool) == (alike, alike)
+
+
+def test_drift_that_asks_for_nothing_more_is_another_question_all_the_same() -> None:
+    made = Resolver(
+        loads(CEILING.replace("any ask", "any allow").replace("allow mail }", "allow mail\n on drift any allow }"))
+    )
+    first = made.resolve("one", session=session()).decide("mail", {"to": "bob"})
+    drifted = made.resolve("one", session=session(drift={"mail": "description"})).decide("mail", {"to": "bob"})
+    assert (first.approval, first.rules[0].data) == (drifted.approval, drifted.rules[0].data)
+    assert bound(first) != bound(drifted)
+
+
 DEFINITIONS = {
-    "its class": ("risk medium\ntool read", "risk high\ntool read"),
     "an argument": ("mail(to: string, body?: string)", "mail(to: string, body?: string, cc?: string)"),
     "a kind": ("body?: string", "body?: any"),
     "what is required": ("body?: string", "body: string"),
 }
 
 
-@pytest.mark.parametrize("what", ["an argument", "a kind", "what is required"])
+@pytest.mark.parametrize("what", DEFINITIONS)
 def test_the_tools_definition(what: str) -> None:
     before, after = DEFINITIONS[what]
     assert before in TOOLS

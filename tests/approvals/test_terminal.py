@@ -153,6 +153,12 @@ def test_what_the_call_says_cannot_look_like_the_question(terminal: Terminal, wh
     assert found == ["rejected"]
 
 
+def test_a_text_of_somebody_elses_making_is_escaped_as_well(terminal: Terminal) -> None:
+    answers(terminal, b"n\n", question("a\x1b[2Jb\rc\u202ed\ne"))
+    assert r"| a\u{1b}[2Jb\rc\u{202e}d" in terminal.seen
+    assert "\r\n| e\r\n" in terminal.seen
+
+
 def test_a_question_whose_time_is_over_stops_reading(terminal: Terminal) -> None:
     run = start("approval { timeout 1s }")
     approvers = Approvers(terminal_approver(terminal.path))
