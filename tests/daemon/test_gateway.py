@@ -1,19 +1,16 @@
 """HTTP: tokens, sessions, listings, bounds; the last test speaks to a real server on the loopback."""
 
 import asyncio
-import json
-import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from tests.daemon.world import World
 from zcpolicy.approvals.question import Approve, Approvers, Later, Question
+from zcpolicy.daemon.listening import served
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES
 from zcpolicy.loop.scripted import Step, calls
@@ -204,19 +201,14 @@ def test_a_real_server_on_the_loopback(tmp_path: Path) -> None:
     async def story() -> None:
         world = World(POLICY, tmp_path, servers=True)
         world.script("worker", calls(("forge__get_issue", {"number": 7})), "done")
-        listening = socket.create_server(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-        app = application(world.host, {"worker"}, ["of ann"])
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-                assert (await client.get("/healthz")).json() == {"generation": 1}
-                assert (await say(client, "read issue 7")).json()["text"] == "done"
-                assert json.dumps(world.told("worker")) == '["issue 7: the sky is blue"]'
-        finally:
-            server.should_exit = True
-            with suppress(asyncio.CancelledError):
-                await serving
+        async with (
+            served(application(world.host, {"worker"}, ["of ann"])) as port,
+            httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+        ):
+            assert (await client.get("/healthz")).json() == {"generation": 1}
+            assert (await say(client, "read issue 7")).json()["text"] == "done"
+            assert world.told("worker") == ["issue 7: the sky is blue"]
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
 
     asyncio.run(asyncio.wait_for(story(), 30))
