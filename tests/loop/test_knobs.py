@@ -8,6 +8,7 @@ import pytest
 from tests.loop.stage import play, stage, told
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.scripted import calls
+from zcpolicy.memory_stores.in_memory import InMemoryStore
 from zcpolicy.registry.sources import ToolContext
 
 LOOK = ("look", {"at": "x"})
@@ -163,3 +164,18 @@ def test_a_turn_without_any_limit_ends_all_the_same() -> None:
     on = stage("allow look")
     result, model = play(on, *[calls(LOOK)] * 80)
     assert (result.status, result.reason, len(model.requests)) == ("stopped", "iterations", 50)
+
+
+@pytest.mark.parametrize(("knob", "entries"), [("runtime { recall 2 }", 2), ("", 5)])
+def test_recall_is_how_much_a_tool_is_given_of_the_memory(knob: str, entries: int) -> None:
+    store = InMemoryStore()
+
+    async def remembers(_arguments: dict[str, Any], context: ToolContext) -> str:
+        for number in range(9):
+            await context.memory.remember(store, f"note {number}")
+        return f"{len(await context.memory.recall(store, 'note'))} notes"
+
+    on = stage(f"allow look; memory read own write own; {knob}", look=remembers)
+    result, _ = play(on, calls(LOOK), "done")
+    assert told(result) == [f"{entries} notes"]
+    assert [event.data["did"] for event in on.events if event.kind == "memory"] == ["remember"] * 9 + ["recall"]
