@@ -23,7 +23,7 @@ SECONDS = 60.0
 
 async def drive(probe: Probe) -> list[str]:
     """The path, as the harness drives it: the probe's things in place of the host's own."""
-    session = probe.session(client="ada", id=token_hex(8))
+    session = probe.session(client="ada", id=token_hex(8), interactive=True)
     return [await turn(probe, session, probe.agent, task) for task in probe.tasks]
 
 
@@ -89,7 +89,7 @@ async def asked(access: ResolvedModelAccess, request: ModelRequest) -> ModelResp
 async def delegated(
     probe: Probe, above: ResolvedAgentExecution, agent: str, task: str, independent: bool
 ) -> ToolResult:
-    session = probe.session(client=above.session.client, above=above.session)
+    session = probe.session(client=above.session.client, interactive=True, above=above.session)
     try:
         return ToolResult(await turn(probe, session, agent, task, above, independent))
     except ResolveError as error:

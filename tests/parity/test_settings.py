@@ -97,7 +97,7 @@ def test_everything_that_a_site_may_withhold_has_a_setting() -> None:
 
 
 def test_every_fact_of_a_session_has_a_setting() -> None:
-    assert told("facts") | NOT_TOLD | IDENTITY == set(signature(Session).parameters) | {"interactive"}
+    assert told("facts") | NOT_TOLD | IDENTITY == set(signature(Session).parameters)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)

@@ -22,16 +22,16 @@ from zcpolicy.registry.sources import ToolResult
 
 async def drive(probe: Probe) -> list[str]:
     """The probe's tasks as turns of one session, with a person at the other end."""
-    return await _turns(probe, probe.approvers)
+    return await _turns(probe, probe.approvers, attended=True)
 
 
 async def drive_unattended(probe: Probe) -> list[str]:
     """The same with nobody there: only routes are asked."""
-    return await _turns(probe, replace(probe.approvers, person=None))
+    return await _turns(probe, replace(probe.approvers, person=None), attended=False)
 
 
-async def _turns(probe: Probe, approvers: Approvers) -> list[str]:
-    session = probe.session(client="ada", id="direct")
+async def _turns(probe: Probe, approvers: Approvers, *, attended: bool) -> list[str]:
+    session = probe.session(client="ada", id="direct", interactive=attended)
     transcript: list[Message] = []
     told: list[str] = []
     for task in probe.tasks:
@@ -57,14 +57,14 @@ async def _turn(
         result = await run_tool_call_loop(run, probe.access(run.agent), io, messages)
     finally:
         await registry.close()
-    return result.text, list(result.messages)
+    return result.text if result.status == "done" else result.reason, list(result.messages)
 
 
 async def _delegated(
     probe: Probe, approvers: Approvers, above: ResolvedAgentExecution, agent: str, task: str, independent: bool
 ) -> ToolResult:
     """A child in a session of its own."""
-    session = probe.session(client=above.session.client, above=above.session)
+    session = probe.session(client=above.session.client, interactive=above.session.interactive, above=above.session)
     try:
         run = above.resolver.resolve(agent, session=session, surface="delegate", parent=above, independent=independent)
     except ResolveError as error:

@@ -17,8 +17,8 @@ from zcpolicy.parity.settings.setting import Compile, Setting
 Json = Any
 Status = Literal["enforced", "partly", "not applied"]
 
-AT_ONCE: Final = 16
-"""Drives at a time. Some wait for a second or two; more of them would make each other late."""
+AT_ONCE: Final = 32
+"""Drives at a time. Some wait for a second or two, and more of them would make each other late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +69,19 @@ class Matrix:
 async def matrix(paths: Sequence[Path], compiled: Compile, settings: Sequence[Setting] = SETTINGS) -> Matrix:
     """Drives every path with every setting."""
     slots = asyncio.Semaphore(AT_ONCE)
-
-    async def in_turn(setting: Setting) -> list[Cell]:
-        async with slots:
-            return await row(setting, paths, compiled)
-
-    rows = await asyncio.gather(*map(in_turn, settings))
+    rows = await asyncio.gather(*(row(setting, paths, compiled, slots) for setting in settings))
     return Matrix(tuple(path.name for path in paths), tuple(settings), tuple(cell for cells in rows for cell in cells))
 
 
-async def row(setting: Setting, paths: Sequence[Path], compiled: Compile) -> list[Cell]:
-    """Drives every path with one setting, and the seam alone, which they are compared with."""
-    wanted = [*paths, DIRECT, *([UNATTENDED] if setting.unattended is not None else [])]
-    seen = await asyncio.gather(*(observe(path, setting, compiled) for path in wanted))
-    alone, nobody = seen[len(paths)], seen[-1]
+async def row(setting: Setting, paths: Sequence[Path], compiled: Compile, slots: asyncio.Semaphore) -> list[Cell]:
+    """Drives every path with one setting, and the seam alone, which they are compared with. `slots`: for drives."""
+
+    async def seen_on(path: Path) -> Observation:
+        async with slots:
+            return await observe(path, setting, compiled)
+
+    seen = await asyncio.gather(*map(seen_on, (*paths, DIRECT, UNATTENDED)))
+    alone, nobody = seen[-2:]
     return [
         judged(setting, path, one, alone if path.attended else nobody) for path, one in zip(paths, seen, strict=False)
     ]

@@ -31,8 +31,7 @@ async def unnoticed(paths: Sequence[Path], compiled: Compile, settings: Sequence
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def without(setting: Setting) -> list[Cell]:
-        async with slots:
-            return await row(setting, [forgetful(path, setting, compiled) for path in paths], compiled)
+        return await row(setting, [forgetful(path, setting, compiled) for path in paths], compiled, slots)
 
     rows = await asyncio.gather(*map(without, settings))
     return [cell for cells in rows for cell in cells if cell.status == "enforced"]

@@ -52,12 +52,12 @@ class Reply:
 class Given:
     """What a host is told, besides the policy.
 
-    `facts`: keyword arguments of `Session`. `site`: keyword arguments of `ScopedToolRegistry.assemble`. `replies`: of
+    `facts`: keyword arguments of `Session`; whether somebody is there is the path's to say. `site`: keyword arguments of `ScopedToolRegistry.assemble`. `replies`: of
     the approvers by route, `""` for the person at the session; a route that is not there cannot be asked.
     `protected`: files, for the resolver.
     """
 
-    facts: Mapping[str, Any] = field(default_factory=lambda: {"cwd": "/w", "interactive": True})
+    facts: Mapping[str, Any] = field(default_factory=lambda: {"cwd": "/w"})
     narrowing: Narrowing | None = None
     site: Mapping[str, Any] = field(default_factory=dict[str, Any])
     replies: Mapping[str, Reply] = field(default_factory=lambda: {"": Reply(), "ops": Reply()})
@@ -98,7 +98,7 @@ class Probe:
         return self.given.site
 
     def session(self, **identity: Any) -> Session:
-        """A new session with the facts of this probe. `identity`: `client`, `id`, `turn`, as the path mints them."""
+        """A new session with the facts of this probe. `identity`: `client`, `id`, `interactive`, as the path has them."""
         return Session(**{**self.given.facts, **identity})
 
     def place(self, session: Session) -> None:

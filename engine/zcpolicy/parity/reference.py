@@ -18,8 +18,10 @@ from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import Order, Site
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.rpc import Rpc
-from zcpolicy.daemon.paths.run import run_once
+from zcpolicy.daemon.paths.run import later, run_due, run_once
 from zcpolicy.daemon.paths.step import Workflow, WorkflowStep, run_workflow
+from zcpolicy.daemon.schedule import Schedule
+from zcpolicy.daemon.wire import answer_of
 from zcpolicy.facts import Narrowing
 from zcpolicy.parity.probe import Path, Probe
 from zcpolicy.parity.world import FRONT
@@ -162,6 +164,22 @@ async def run(probe: Probe) -> list[str]:
     ]
 
 
+async def scheduled(probe: Probe) -> list[str]:
+    """Jobs that a call of `front` leaves behind, which run when its session is over and nobody attends."""
+    host = host_of(probe)
+    told: list[str] = []
+    with TemporaryDirectory() as folder:
+        schedule = Schedule(os.path.join(folder, "jobs"))
+        for task in probe.tasks:
+            order = _of_front(host, probe)
+            ticket = {**host.execution(order).ticket(), "agent": probe.agent}
+            schedule.add(later(host, ticket, task, 0.0))
+            host.sessions.close(order.seat)
+            (ran,) = await run_due(host, schedule, 1.0, site=order.site)
+            told.append(ran.refused if ran.result is None else answer_of(ran.result))
+    return told
+
+
 async def delegate(probe: Probe) -> list[str]:
     """`front` hands each task to the agent, bounded by itself."""
     host = host_of(probe)
@@ -206,6 +224,7 @@ PATHS: Final = (
     Path("rpc", rpc),
     Path("gateway", gateway),
     Path("run", run, attended=False),
+    Path("scheduled", scheduled, attended=False),
     Path("delegate", delegate),
     Path("independent", independent),
     Path("step", step),

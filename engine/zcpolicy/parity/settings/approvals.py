@@ -10,10 +10,10 @@ from zcpolicy.parity.probe import Given, Reply
 from zcpolicy.parity.settings.setting import Setting, call, one_by_one
 
 ASKS: Final = 'allow look\nask look\napproval { route "ops"«%s» }'
-SLOW: Final = Given(replies={"ops": Reply(seconds=1.7)})
-ANY_TIME: Final = Given(replies={"ops": Reply(Approve("exact"))})
-THIS_TOOL: Final = Given(replies={"ops": Reply(Approve("tool"))})
-BACKUP: Final = Given(replies={"backup": Reply()})
+SLOW: Final = Given(replies={"": Reply(), "ops": Reply(seconds=1.7)})
+ANY_TIME: Final = Given(replies={"": Reply(), "ops": Reply(Approve("exact"))})
+THIS_TOOL: Final = Given(replies={"": Reply(), "ops": Reply(Approve("tool"))})
+BACKUP: Final = Given(replies={"": Reply(), "backup": Reply()})
 LOOK: Final = (one_by_one("look"),)
 
 SETTINGS: Final = (

@@ -12,7 +12,7 @@ from zcpolicy.parity.world import LOOK_ID
 from zcpolicy.shapes import Limit
 
 BOTH: Final = (one_by_one("look", "pick"),)
-FACTS: Final = {"cwd": "/w", "interactive": True}
+FACTS: Final = {"cwd": "/w"}
 IN_W: Final = 'allow edit when args.path under "/w"'
 
 
@@ -104,7 +104,7 @@ SETTINGS: Final = (
     ),
     Setting(
         "session cwd", "facts", 'allow edit when args.path under "/w"', (one_by_one(call("edit", path="x")),),
-        {"ran": ["edit"]}, {"ran": []}, given=Given(facts=FACTS), bare=Given(facts={"interactive": True}),
+        {"ran": ["edit"]}, {"ran": []}, given=Given(facts=FACTS), bare=Given(facts={}),
     ),
     Setting(
         "session context", "facts", 'allow look when session.role == "owner"', (one_by_one("look"),),

@@ -64,8 +64,8 @@ SETTINGS: Final = (
     Setting(
         "on drift", "tools", "allow forge/peek\nconnect forge\n«on drift schema allow»", (one_by_one(call(PEEK)),),
         {"ran": ["forge/peek"]}, {"ran": []},
-        given=Given(facts={"cwd": "/w", "interactive": True, "drift": {PEEK: "schema"}}),
-        bare=Given(facts={"cwd": "/w", "interactive": True, "drift": {PEEK: "schema"}}),
+        given=Given(facts={"cwd": "/w", "drift": {PEEK: "schema"}}),
+        bare=Given(facts={"cwd": "/w", "drift": {PEEK: "schema"}}),
     ),
     Setting(
         "risk", "autonomy", ASKING + "autonomy supervised\nallow look", (one_by_one("look"),),
