@@ -122,6 +122,23 @@ def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
     run(story, tmp_path)
 
 
+def test_an_error_is_told_under_the_id_of_its_request(tmp_path: Path) -> None:
+    async def story(world: World, connect: Connect) -> None:
+        peer = await connect()
+        for method, params in (
+            ("shutdown", {}),
+            ("tools", ["worker"]),
+            ("tools", {}),
+            ("turn", {"agent": "boss", "text": "x"}),
+        ):
+            await peer.send(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
+            assert (await peer.next())["id"] == method
+        await peer.send('{"jsonrpc": "2.0", "id": "x"}')
+        assert (await peer.next())["id"] is None
+
+    run(story, tmp_path)
+
+
 def test_a_notification_gets_no_answer(tmp_path: Path) -> None:
     async def story(world: World, connect: Connect) -> None:
         peer = await connect()

@@ -42,8 +42,8 @@ class Order:
     """One turn. `surface`: the path, for records. `seat`: whose turn, made by the host. `text`: what was said.
 
     `parent`: the execution that delegates; `independent=False`: bounded although it may be independent; `later`: a call
-    of `parent` started this run for later.
-    `resume`: no new text: the turn that waits for an answer goes on. `approvers`: whom this path can ask. `site`: what it withholds. `emit`: is given pieces of the answer.
+    of `parent` started this run for later. `resume`: no new text: the turn that waits for an answer goes on.
+    `approvers`: whom this path can ask. `site`: what it withholds. `emit`: is given pieces of the answer.
     """
 
     agent: str

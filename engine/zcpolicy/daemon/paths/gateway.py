@@ -1,8 +1,9 @@
 """HTTP: `POST /turn`, `GET /tools`, `GET /healthz`, as an application of Starlette.
 
-In: requests with a bearer token that the host has issued. Out: JSON. Particular: the token says who it is, and nothing else of
-the request does; a session goes on when its client names it, and nobody else can. The listing connects no server and touches
-no hardware. Nobody waits at the other end to be asked: what asks is answered by a route, or by whom the host has put there.
+In: requests with a bearer token that the host has issued. Out: JSON. Particular: the token says who it is, and nothing
+else of the request does; a session goes on when its client names it, and nobody else can. The listing connects no server
+and touches no hardware. Nobody waits at the other end to be asked: what asks is answered by a route, or by whom the host
+has put there.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable

@@ -1,8 +1,9 @@
 """JSON-RPC 2.0 on a Unix socket, one object a line.
 
-In: requests `turn`, `tools`, `approve`, `cancel`. Out: responses; notifications `question`, which that same connection answers
-with `approve`. Particular: a connection has a session with each agent; whose it is says the kernel, never the peer. Nobody else can answer
-its questions, and when it goes its turn is cancelled. What is malformed is answered with an error of JSON-RPC.
+In: requests `turn`, `tools`, `approve`, `cancel`. Out: responses; notifications `question`, which that same connection
+answers with `approve`. Particular: a connection has a session with each agent; whose it is says the kernel, never the
+peer. Nobody else can answer its questions, and when it goes its turn is cancelled. What is malformed is answered with an
+error of JSON-RPC.
 """
 
 import asyncio
@@ -121,7 +122,9 @@ class RpcServer:
 
 @dataclass(eq=False, slots=True)
 class _Connection:
-    """One peer. `seats`: its session with each agent. `running`: its turn, one at a time. `asked`: questions that it has not answered yet."""
+    """One peer. `seats`: its session with each agent. `running`: its turn, one at a time. `asked`: questions that it has
+    not answered yet.
+    """
 
     rpc: Rpc
     client: str
@@ -156,19 +159,19 @@ class _Connection:
         except _Fault as fault:
             await self._send(id=None, error={"code": fault.code, "message": str(fault)})
             return
-        handle = self._methods().get(method)
         try:
-            if handle is None:
-                raise _Fault(METHOD_NOT_FOUND, "there is no such method")
-            found = await handle(params, name)
+            found = await self._handler(method)(_members(params), name)
         except Exception as error:  # noqa: BLE001 - whatever it is, the peer is told that it failed
             await self._fail(name, error)
         else:
             if found is not None:
                 await self._reply(name, found)
 
-    def _methods(self) -> dict[str, Callable[[dict[str, Any], Any], Awaitable[Any]]]:
-        return {"turn": self._turn, "tools": self._tools, "approve": self._approve, "cancel": self._cancel}
+    def _handler(self, method: str) -> Callable[[dict[str, Any], Any], Awaitable[Any]]:
+        known = {"turn": self._turn, "tools": self._tools, "approve": self._approve, "cancel": self._cancel}
+        if method not in known:
+            raise _Fault(METHOD_NOT_FOUND, "there is no such method")
+        return known[method]
 
     # --- the methods ---------------------------------------------------------------------------------------------
 
@@ -255,8 +258,15 @@ class _Connection:
             await self.writer.drain()
 
 
-def _request(line: bytes) -> tuple[Any, str, dict[str, Any]]:
-    """Id, method and parameters. A request without an id gets no result. Raises _Fault, BadInput."""
+def _members(params: Any) -> dict[str, Any]:
+    """Parameters by name. Raises BadInput."""
+    if not is_object(params):
+        raise BadInput("`params` is not an object")
+    return params
+
+
+def _request(line: bytes) -> tuple[Any, str, Any]:
+    """Id, method and parameters. A request without an id gets no answer. Raises _Fault."""
     try:
         message = read_object(line)
     except NotJson as bad:
@@ -266,8 +276,6 @@ def _request(line: bytes) -> tuple[Any, str, dict[str, Any]]:
     name, method, params = message.get("id"), message.get("method"), message.get("params", {})
     if message.get("jsonrpc") != "2.0" or type(method) is not str or type(name) not in (str, int, type(None)):
         raise _Fault(INVALID_REQUEST, "the object is no request of JSON-RPC 2.0")
-    if not is_object(params):
-        raise _Fault(INVALID_PARAMS, "`params` is not an object")
     return name, method, params
 
 

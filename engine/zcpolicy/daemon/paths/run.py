@@ -1,8 +1,8 @@
 """Runs that nobody attends: once, at a time, again and again.
 
-In: an agent and a text; for a run that a call started, its ticket. Out: `TurnResult`s. Particular: nobody is there to be asked,
-so that what asks is denied unless a route answers. A run that a call started is a bounded child of the execution that made the
-call: the same narrowing, limits and labels.
+In: an agent and a text; for a run that a call started, its ticket. Out: `TurnResult`s. Particular: nobody is there to be
+asked, so that what asks is denied unless a route answers. A run that a call started is a bounded child of the execution
+that made the call: the same narrowing, limits and labels.
 """
 
 from collections.abc import Mapping
@@ -34,16 +34,16 @@ async def run_once(
 
 def later(host: Host, ticket: Mapping[str, Any], text: str, at: float, *, every: float | None = None) -> Job:
     """A job of a ticket of `ToolContext.later`, made while its call is under way. Raises ScheduleError."""
-    line = ticket.get("line")
+    agent, line = ticket.get("agent"), ticket.get("line")
     entries = [entry for entry in line if is_object(entry)] if is_list(line) else []
     try:
         sessions = [host.sessions.saved(str(entry.get("session"))) for entry in entries]
     except FactsError as error:
         raise ScheduleError(str(error)) from None
     kept = tuple(one for one in sessions if one is not None)
-    if not kept or len(kept) < len(sessions):
+    if type(agent) is not str or not kept or len(kept) < len(sessions):
         raise ScheduleError("this is no ticket of a call that is under way")
-    return Job(at, str(ticket.get("agent")), text, every, ticket=dict(ticket), sessions=kept)
+    return Job(at, agent, text, every, ticket=dict(ticket), sessions=kept)
 
 
 @dataclass(frozen=True, slots=True)
