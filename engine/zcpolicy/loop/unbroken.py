@@ -5,19 +5,26 @@ caller hears of it only when the step stands, so that it knows what there is to 
 """
 
 import asyncio
+import os
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache
+from typing import Final, TypeVar
 
 from zcpolicy.ledgers.contract import Ledger
 
 T = TypeVar("T")
+
+MAX_LEDGER_THREADS: Final = 8
+"""Threads in which ledgers that wait are called; tools that keep other threads busy hold up no lease."""
 
 
 async def unbroken(ledger: Ledger, step: Callable[[], T]) -> T:
     """Does the step whole. Raises what it raises; CancelledError only after it has ended."""
     if not ledger.blocking:
         return step()
-    work = asyncio.ensure_future(asyncio.to_thread(step))
+    work = asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, step)
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
         try:
@@ -28,3 +35,12 @@ async def unbroken(ledger: Ledger, step: Callable[[], T]) -> T:
         work.exception()  # it is heard, so that nobody warns of it
         raise cancelled
     return work.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_LEDGER_THREADS, "zcpolicy ledger")
+
+
+if hasattr(os, "register_at_fork"):  # a child process has none of its parent's threads
+    os.register_at_fork(after_in_child=_threads.cache_clear)
