@@ -14,14 +14,14 @@ import redis
 class Server:
     """`start` and `stop` may be repeated: with `appendonly` what was written is there again. `kill`: as by a crash."""
 
-    def __init__(self, folder: Path, *, appendonly: bool = False) -> None:
+    def __init__(self, folder: Path, *, appendonly: bool = False, cluster: bool = False) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._command = [
             "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "",
-            "--appendonly", "yes" if appendonly else "no", "--appendfsync", "always", "--loglevel", "warning",
+            "--appendonly", "yes" if appendonly else "no", "--appendfsync", "always", "--loglevel", "warning", "--cluster-enabled", "yes" if cluster else "no",
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
         self.start()

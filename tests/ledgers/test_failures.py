@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import RedisCluster
 
 from zcpolicy.ledgers import redis as redis_ledger
 from zcpolicy.ledgers import sqlite, sqlite_file
@@ -264,6 +265,30 @@ def test_all_keys_lie_in_one_slot_of_a_cluster(server: Server) -> None:
         found = client.keys("*slots*")
     assert len(found) > 6
     assert all(key.startswith("{zcpolicy:slots}:") for key in found)
+    ledger.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path, cluster=True)
+    with server.client() as client:
+        client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        while client.cluster("INFO")["cluster_state"] != "ok":
+            time.sleep(0.05)
+    yield server
+    server.kill()
+
+
+def test_a_cluster_will_do(cluster: Server) -> None:
+    nodes = RedisCluster(host="127.0.0.1", port=cluster.port, decode_responses=True)
+    ledger = RedisLedger(nodes)
+    run(ledger, "a", 0.0)
+    assert got(ledger.reserve("b", spender(), CALL, TWO, 0.0))
+    assert not got(ledger.reserve("c", spender(), CALL, TWO, 0.0))
+    ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
+    assert ledger.consume("b", "u", 0.0) is not None
+    ledger.prune(1e11)
+    assert [entry.key for entry in ledger.entries()] == ["b", "b"]
     ledger.close()
 
 

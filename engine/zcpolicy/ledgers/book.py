@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_TALLIES: Final = 10_000
 """Pots that a ledger keeps counted; of more, those that nobody asked about for longest are counted anew when asked for."""
 MAX_PARTS: Final = 1_000_000
-"""Charges that a ledger keeps counted, over all pots; then as above."""
+"""Charges that a ledger keeps counted, over all pots (one pot alone may be more); then as above."""
 REACH: Final = {"day": 2 * 86_400.0, "month": 32 * 86_400.0}
 """Seconds that no calendar window is longer than."""
 MIDNIGHT: Final = 1e-6
@@ -36,7 +36,7 @@ class Tally:
     None while nothing is.
     """
 
-    __slots__ = ("_calendar", "_leases", "_order", "_parts", "booked", "mark", "pot", "tag", "total")
+    __slots__ = ("_calendar", "_leases", "_order", "_parts", "_soonest", "booked", "mark", "pot", "tag", "total")
 
     def __init__(self, pot: Pot) -> None:
         self.pot = pot
@@ -52,6 +52,7 @@ class Tally:
         self._parts: dict[int, Number] = {}
         self._order: list[tuple[float, int]] = []  # (when, which) of the parts, only where the clock takes them away
         self._leases: dict[int, tuple[float, float]] = {}  # of the parts that a lease may take away: until, at
+        self._soonest = float("inf")  # none of them ends earlier
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -77,8 +78,8 @@ class Tally:
             self._drop(one.seq, one.at)
             if start is None or one.at > start:
                 self._take(one, now)
-        for seq, (_, at) in [pair for pair in self._leases.items() if pair[1][0] <= now]:
-            self._drop(seq, at)
+        if self._soonest <= now:
+            self._end_leases(now)
         if start is not None and self._order and self._order[0][0] <= start:
             gone = bisect_right(self._order, start, key=_when)
             for _, seq in self._order[:gone]:
@@ -116,8 +117,14 @@ class Tally:
         self.total = added(self.total, amount)
         if until is not None:
             self._leases[one.seq] = (until, one.at)
+            self._soonest = min(self._soonest, until)
         if self.pot.window["kind"] in ("rolling", "calendar"):
             insort(self._order, (one.at, one.seq))
+
+    def _end_leases(self, now: float) -> None:
+        for seq, (_, at) in [pair for pair in self._leases.items() if pair[1][0] <= now]:
+            self._drop(seq, at)
+        self._soonest = min((until for until, _ in self._leases.values()), default=float("inf"))
 
     def _drop(self, seq: int, at: float) -> None:
         amount = self._parts.pop(seq, None)

@@ -131,7 +131,7 @@ class MemoryLedger:
         """Puts a yes on record."""
         with self._lock:
             self._at(self._latest)
-            self._yeses[max(self._yeses, default=0) + 1] = (yes, None, self._latest)
+            self._yeses[next(reversed(self._yeses), 0) + 1] = (yes, None, self._latest)
             while len(self._yeses) > MAX_YESES:
                 del self._yeses[next(iter(self._yeses))]
 

@@ -43,6 +43,9 @@ WARM: Final = FIND + "reservations AS r WHERE EXISTS (SELECT 1 FROM tags WHERE t
 BY_KEY: Final = FIND + "reservations AS r WHERE key = ? ORDER BY seq DESC LIMIT 1"
 OLD: Final = "FROM reservations WHERE at < ? AND (state IN ('settled', 'released') OR until <= ?)"
 
+_inherited: list[sqlite3.Connection] = []
+"""Of the process that this one was forked from: not to be used here, nor closed."""
+
 
 class SqliteLedger:
     """`path`: the file; it is made if it is not there, in a folder that is. `synced`: each change is on the disk before it
@@ -57,7 +60,6 @@ class SqliteLedger:
         self.files: tuple[str, ...] = tuple(self._path + end for end in ("", "-wal", "-shm", "-journal"))
         self._synced = synced
         self._closed = False
-        self._inherited: list[sqlite3.Connection] = []  # of the process that this one was forked from: never touched
         self._db: sqlite3.Connection | None = None
         self.begin()
         begins_after_fork(self)
@@ -65,7 +67,7 @@ class SqliteLedger:
     def begin(self) -> None:
         """As in a new process: nothing is open, nothing is counted."""
         if self._db is not None:
-            self._inherited.append(self._db)
+            _inherited.append(self._db)
         self._db = None
         self._file: tuple[int, int] | None = None  # the one that was opened first: no other takes its place
         self._lock = Lock()
