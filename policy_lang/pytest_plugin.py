@@ -163,12 +163,11 @@ class _Index:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         from zcpolicy.parity.index import IndexUnusable, read_index, wrong
 
-        driven: dict[str, str] = {}
-        for suite in self._config.stash[_SUITES]:
-            driven.update(suite.driven())
+        suites = self._config.stash[_SUITES]
+        settings: dict[str, str] = {setting.name: setting.area for suite in suites for setting in suite.settings}
         try:
             rows = read_index(str(self._file))
-            self._wrong = list(wrong(rows, self._outcomes, driven, str(self._file.parent)))
+            self._wrong = list(wrong(rows, self._outcomes, settings, str(self._file.parent)))
         except IndexUnusable as error:
             self._wrong = [str(error)]
         except OSError as error:

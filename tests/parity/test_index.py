@@ -32,7 +32,7 @@ def row(**said: str) -> Row:
     return Row(1, **{**usual, **said})
 
 
-DRIVEN = {"deny": "tools"}
+KNOWN = {"deny": "tools"}
 
 WRONG: dict[str, tuple[Row, Outcome | None, list[str]]] = {
     "as it should be": (row(), "passed", []),
@@ -54,13 +54,13 @@ WRONG: dict[str, tuple[Row, Outcome | None, list[str]]] = {
     ),
     "a setting that there is not": (
         row(setting="dney"), "passed",
-        ["row 1 (tools: dney): there is no such setting", "tools: deny: it was driven, and no row answers for it"],
+        ["row 1 (tools: dney): there is no such setting", "tools: deny: no row answers for it"],
     ),
     "another surface": (
         row(surface="labels"), "passed", ["row 1 (labels: deny): this setting is of the surface `tools`"],
     ),
     "a divergence is no answer for the other paths": (
-        row(diverges="run"), "passed", ["tools: deny: it was driven, and no row answers for it"],
+        row(diverges="run"), "passed", ["tools: deny: no row answers for it"],
     ),
 }  # fmt: skip
 
@@ -69,11 +69,11 @@ WRONG: dict[str, tuple[Row, Outcome | None, list[str]]] = {
 def test_what_is_wrong_with_a_row(name: str) -> None:
     one, outcome, expected = WRONG[name]
     outcomes: dict[str, Outcome] = {} if outcome is None else {one.evidence: outcome}
-    assert wrong([one], outcomes, DRIVEN, str(HERE.parent.parent / "docs")) == expected
+    assert wrong([one], outcomes, KNOWN, str(HERE.parent.parent / "docs")) == expected
 
 
 def test_no_row_says_what_another_says() -> None:
-    said = wrong([row(), row()], {"t.py::test": "passed"}, DRIVEN, ".")
+    said = wrong([row(), row()], {"t.py::test": "passed"}, KNOWN, ".")
     assert said == ["row 1 (tools: deny): it says the same as row 1"]
 
 

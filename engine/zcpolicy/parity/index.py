@@ -75,36 +75,32 @@ def _row(number: int, row: Any) -> Row:
     return Row(number, **said)
 
 
-def wrong(rows: Iterable[Row], outcomes: Mapping[str, Outcome], driven: Mapping[str, str], folder: str) -> list[str]:
-    """What does not hold, a line for each. `outcomes`: of every test of this run by its id. `driven`: the settings that
-    this run drove, with their areas: each needs a row. `folder`: of the index file.
+def wrong(rows: Iterable[Row], outcomes: Mapping[str, Outcome], settings: Mapping[str, str], folder: str) -> list[str]:
+    """What does not hold, a line for each. `outcomes`: of every test of this run by its id. `settings`: those of the paths
+    that this run knows, with their areas: each needs a row. `folder`: of the index file.
     """
     listed = list(rows)
-    found = [f"{row}: {why}" for row in listed for why in _wrong(row, outcomes, driven, folder)]
+    found = [f"{row}: {why}" for row in listed for why in _wrong(row, outcomes, settings, folder)]
     seen: dict[tuple[str, str, str], Row] = {}
     for row in listed:
         first = seen.setdefault((row.surface, row.setting, row.diverges), row)
         if first is not row:
             found.append(f"{row}: it says the same as row {first.number}")
     named = {row.setting for row in listed if not row.diverges}
-    found += [
-        f"{area}: {name}: it was driven, and no row answers for it"
-        for name, area in driven.items()
-        if name not in named
-    ]
+    found += [f"{area}: {name}: no row answers for it" for name, area in settings.items() if name not in named]
     return found
 
 
-def _wrong(row: Row, outcomes: Mapping[str, Outcome], driven: Mapping[str, str], folder: str) -> Iterable[str]:
+def _wrong(row: Row, outcomes: Mapping[str, Outcome], settings: Mapping[str, str], folder: str) -> Iterable[str]:
     outcome = outcomes.get(row.evidence)
     if outcome is None:
         yield f"`{row.evidence}` is no test of this run: renamed, removed, or outside of what was run"
     elif outcome != "passed":
         yield f"`{row.evidence}` {_HAPPENED[outcome]}"
-    if driven and row.setting not in driven:
+    if settings and row.setting not in settings:
         yield "there is no such setting"
-    elif driven and driven[row.setting] != row.surface:
-        yield f"this setting is of the surface `{driven[row.setting]}`"
+    elif settings and settings[row.setting] != row.surface:
+        yield f"this setting is of the surface `{settings[row.setting]}`"
     if not _can_be_followed(row.tracking, folder):
         yield f"`{row.tracking}` is neither an https address nor a file that is there"
 
