@@ -99,6 +99,7 @@ WRONG_SIDE: Final = _error("ZC2209", "test on the wrong side")
 LABEL_GRANTS: Final = _error("ZC2210", "label as a grant")
 PARTLY_FITS: Final = _warning("ZC2211", "test that fits only some tools")
 LIMIT_WITHOUT_TOOLS: Final = _error("ZC2212", "limit on an argument without tools")
+SPENT_BY_NO_TOOL: Final = _error("ZC2213", "limit on tools that never spend")
 
 # --- 3xxx logic (names, checks) --------------------------------------------------------------------------
 

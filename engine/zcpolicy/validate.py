@@ -116,7 +116,11 @@ def _signed(value: Any, depth: int) -> bool:
 def _each(value: Any, depth: int) -> bool:
     if not _NAMES(value, depth):
         return False
-    return len(value) > 1 if value[0] == "args" else value in (["client"], ["session"], ["agent"])
+    return len(value) > 1 if value[0] == "args" else _each_of_whom(value, depth)
+
+
+def _each_of_whom(value: Any, depth: int) -> bool:
+    return value in (["client"], ["session"], ["agent"])
 
 
 _TEXTS: Final = _list(_text)
@@ -172,11 +176,11 @@ _WINDOW: Final = _either(
 )
 _LIMITED: Final[dict[str, Check]] = {"amount": _number, "window": _WINDOW, "pot": _text}
 _LIMITED_MORE: Final[dict[str, Check]] = {"tools": _text, "each": _each}
+NO_TOOL_SPENDS: Final = ("iterations", "delegations", "tokens")
+"""Units of limits that can be of no tool and no argument: they would never be reached."""
 LIMIT: Final = _either(
-    _object(
-        {"unit": _one_of("calls", "concurrent calls", "iterations", "delegations", "tokens", "time"), **_LIMITED},
-        _LIMITED_MORE,
-    ),
+    _object({"unit": _one_of("calls", "concurrent calls", "time"), **_LIMITED}, _LIMITED_MORE),
+    _object({"unit": _one_of(*NO_TOOL_SPENDS), **_LIMITED}, {"each": _each_of_whom}),
     _object({"unit": _one_of("money"), "currency": _text, **_LIMITED}, _LIMITED_MORE),
     _object({"unit": _one_of("sum"), "argument": _NAMES, **_LIMITED}, _LIMITED_MORE),
 )

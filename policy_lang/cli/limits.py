@@ -13,6 +13,7 @@ from policy_lang.cli.tool_name import read_tool, written
 from zcpolicy.exact import number_text
 from zcpolicy.program import Program, pack
 from zcpolicy.shapes import Limit, Window
+from zcpolicy.validate import NO_TOOL_SPENDS
 
 if TYPE_CHECKING:
     from zcpolicy.facts import ToolName
@@ -43,7 +44,7 @@ def read_limit(text: str, program: Program) -> Limit:
     reading = _Reading(text)
     amount = reading.next("an amount")
     made = _amount(amount, reading)
-    if made["unit"] in ("calls", "concurrent calls", "sum") and reading.takes("to"):
+    if reading.takes("to"):
         made["tools"] = _tools(reading, program)
     if reading.takes("per"):
         made["window"] = _window(reading)
@@ -52,6 +53,8 @@ def read_limit(text: str, program: Program) -> Limit:
         made["each"] = _each(reading)
     if reading.left:
         raise reading.wrong(f"`{reading.left[0]}` is too much")
+    if made["unit"] in NO_TOOL_SPENDS and ("tools" in made or made.get("each", [])[:1] == ["args"]):
+        raise reading.wrong(f"no tool spends {made['unit']}")
     return made
 
 

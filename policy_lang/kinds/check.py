@@ -7,7 +7,6 @@ warned of: there it is UNKNOWN (SPEC 7).
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
@@ -16,9 +15,9 @@ from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.gather import LoadedFile
 from policy_lang.kinds.declared import show_kind
 from policy_lang.kinds.fit import literal_fits, operand_text, operator_fits
+from policy_lang.kinds.limits import limit_findings
 from policy_lang.kinds.misfits import LeftSide, misfit, partly, unknown_argument, unknown_field
 from policy_lang.kinds.operands import UNKNOWN_SHAPE, argument, fact, is_below_a_scalar
-from policy_lang.nearest import nearest
 from policy_lang.source import Span
 from policy_lang.tools import ToolInfo
 from zcpolicy.shapes import Schema
@@ -48,7 +47,7 @@ class Kinds:
             case ast.Rule():
                 yield from self._rule(node, file)
             case ast.Limit():
-                yield from self._limit(node, file)
+                yield from limit_findings(self.bound, node, file)
             case ast.Require():
                 for operand in node.same:
                     yield from self._on_both_sides(operand, node, file)
@@ -204,7 +203,7 @@ class Kinds:
             )
             yield Diagnostic(codes.WRONG_KIND, message, file.source, test.span)
 
-    # --- arguments that limits and preconditions name ---
+    # --- arguments that preconditions name ---
 
     def _on_both_sides(self, operand: ast.Operand, node: ast.Require, file: LoadedFile) -> tuple[Diagnostic, ...]:
         """One finding for one name, although both sets of tools may lack it."""
@@ -216,60 +215,10 @@ class Kinds:
         if ids and all(argument(self.bound.catalogue.tools[number].schema, operand.path) is None for number in ids):
             yield unknown_argument(self.bound, operand, tools, file)
 
-    def _limit(self, node: ast.Limit, file: LoadedFile) -> Iterator[Diagnostic]:
-        yield from _zone(node, file)
-        for operand, kinds in ((node.argument, ("integer", "number", "any")), (node.each, None)):
-            if not isinstance(operand, ast.Operand):
-                continue
-            if node.tools is None:
-                message = "a limit on an argument needs the tools that have it"
-                yield Diagnostic(
-                    codes.LIMIT_WITHOUT_TOOLS, message, file.source, operand.span, help="write `to TOOL` before `per`"
-                )
-                continue
-            ids = self.bound.ids(node.tools)
-            schemas = [argument(self.bound.catalogue.tools[number].schema, operand.path) for number in ids]
-            missing = [self.bound.catalogue.tools[n].shown for n, s in zip(ids, schemas, strict=True) if s is None]
-            if missing and len(missing) == len(ids):
-                yield unknown_argument(self.bound, operand, node.tools, file)
-            elif kinds and any(schema is not None and schema["kind"] not in kinds for schema in schemas):
-                written = file.source.at(operand.span)
-                yield Diagnostic(
-                    codes.WRONG_KIND, f"`{written}` is no number on every tool of this limit", file.source, operand.span
-                )
-
 
 def check_kinds(bound: Bound) -> tuple[Diagnostic, ...]:
     """All findings about kinds."""
     return tuple(Kinds(bound).check())
-
-
-def _zone(node: ast.Limit, file: LoadedFile) -> Iterator[Diagnostic]:
-    """A calendar day of a zone that does not exist would begin at some other midnight."""
-    zone = node.window.zone if node.window is not None else None
-    if zone is not None and not _is_zone(zone.value):
-        near = nearest(zone.value, _zones())
-        fix = Fix((Edit(file.source, zone.span, f'"{near}"'),), safe=False) if near else None
-        advice = f'did you mean `"{near}"`?' if near else 'write a name of the IANA table, such as `"Europe/Berlin"`'
-        message = f"there is no time zone `{zone.value}`"
-        yield Diagnostic(codes.UNKNOWN_NAME, message, file.source, zone.span, (), advice, fix)
-
-
-@cache
-def _is_zone(name: str) -> bool:
-    from zoneinfo import ZoneInfo
-
-    try:
-        return bool(ZoneInfo(name).key)
-    except (OSError, ValueError, KeyError):
-        return not _zones()  # a machine without the table knows no better
-
-
-@cache
-def _zones() -> frozenset[str]:
-    from zoneinfo import available_timezones
-
-    return frozenset(available_timezones())
 
 
 def _element(schema: Schema, test: ast.Test) -> Schema:

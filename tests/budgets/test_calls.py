@@ -10,6 +10,7 @@ from tests.budgets.stories import Clock, Story, agent, call, reserve, reserved, 
 from zcpolicy import FactsError, Narrowing
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
+from zcpolicy.program import pack
 
 
 def test_the_sixth_runs_and_the_seventh_is_told_when_to_retry(ledger: Ledger) -> None:
@@ -246,6 +247,10 @@ NO_LIMITS: dict[str, dict[str, Any]] = {
     "for each of what nobody counts": {"each": ["tool"]},
     "for each argument": {"each": ["args"]},
     "for each client of something": {"each": ["client", "x"]},
+    "tokens of a tool": {"unit": "tokens", "tools": pack({0})},
+    "iterations of a tool": {"unit": "iterations", "tools": pack({0})},
+    "delegations of a tool": {"unit": "delegations", "tools": pack({0})},
+    "tokens by an argument": {"unit": "tokens", "each": ["args", "to"]},
     "a negative amount": {"amount": "-1"},
 }
 

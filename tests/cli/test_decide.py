@@ -221,6 +221,8 @@ TOOLS = "tool shell(n: integer, to: string) risk high\ntool s/get() risk read\nb
         '5 eur per calendar month in "Europe/Berlin"',
         '1 usd per calendar day in "UTC"',
         "10m time per turn",
+        "5.00 usd to shell per day",
+        "10m time to shell, s/get",
         "1000.50 sum args.n to shell per minute",
         "3 calls to shell per day for each args.to",
         "3 calls to shell for each client",
@@ -243,7 +245,8 @@ def test_a_limit_is_what_the_language_makes_of_it(limit: str) -> None:
     ["", "calls", "-1 calls", "1.5 calls", "1 call", "1 calls to", "1 calls to sh*", "1 calls to nothing", "1 calls per",
      "1 calls per year", "1 calls per hour for", "1 calls per hour for each", "1 calls per hour for each x", "1 usd in",
      '1 usd per calendar year in "UTC"', '1 usd per calendar day in "Mars"', "10m calls", "1 sum", "1 calls ; 2",
-     "1 calls per hour extra", "9" * 2_000],
+     "1 calls per hour extra", "1 tokens to shell", "1 iterations to shell per turn", "1 delegations to shell",
+     "1 tokens per hour for each args.to", "9" * 2_000],
 )  # fmt: skip
 def test_no_limit(limit: str) -> None:
     program = compile_text(f"zcpolicy 1\n{TOOLS}agent a {{ autonomy full; connect b; allow s/get }}\n").program

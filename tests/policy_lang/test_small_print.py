@@ -93,6 +93,10 @@ ERRORS: dict[str, tuple[str, str, str]] = {
     # limits and preconditions
     "a sum without tools": ("agent b { allow say; limit 1 sum args.n }", "ZC2212", "args.n"),
     "pots without tools": ("agent b { allow say; limit 1 calls for each args.text }", "ZC2212", "args.text"),
+    "tokens of a tool": ("agent b { allow say; limit 1 tokens to say }", "ZC2213", "say"),
+    "iterations of tools": ("agent b { allow say; limit 1 iterations to any except read per turn }", "ZC2213", "any except read"),
+    "delegations of a tool, by value": ("agent b { allow say; limit 1 delegations to say for each args.text }", "ZC2213", "say"),
+    "tokens by value": ("agent b { allow say; limit 1 tokens per hour for each args.text }", "ZC2213", "args.text"),
     "a sum of text": ("agent b { allow say; limit 1 sum args.text to say }", "ZC2201", "args.text"),
     "a sum of what is not there": ("agent b { allow say; limit 1 sum args.m to say }", "ZC2202", "args.m"),
     "the same of what is not there": ("agent b { allow say, read; require read before say same args.text }", "ZC2202", "args.text"),
@@ -122,6 +126,8 @@ RIGHT = {
     "a test of each element of anything": 'agent b { allow say when some args.any == "x" }',
     "a condition on nothing": "ceiling { deny quux when args.x == 1 }",
     "a sum that some tools have": "agent b { allow say, read; limit 1 sum args.n to say, read }",
+    "money and time of a tool": "agent b { allow say; limit 5 usd to say; limit 10m time to say per day }",
+    "what no tool spends, for each agent": "agent b { allow say; limit 3 tokens per hour for each agent }",
     "pots that some tools have": "agent b { allow say, read; limit 1 calls to say, read for each args.text }",
     **{
         f"numbers of either kind, {op}": f"agent b {{ deny say when args.n {op} args.i }}"
@@ -156,6 +162,33 @@ def test_what_a_fix_keeps() -> None:
         if found.fix is not None:
             (edit,) = found.fix.edits
             assert (found.source.text[edit.span.start : edit.span.end], edit.text) == ("allow", "only")
+
+
+@pytest.mark.parametrize(
+    ("written", "mended", "instead"),
+    [
+        ("limit 3 tokens to say", "limit 3 tokens", "limit 3 calls to say …"),
+        ("limit 3 iterations to say, read per turn", "limit 3 iterations per turn", "limit 3 calls to say, read …"),
+        ("limit 1_000 tokens per 1h for each args.text", "limit 1_000 tokens per 1h", "limit 1_000 calls to TOOL …"),
+        (
+            "limit 3 delegations to say,\n  read for each args.text",
+            "limit 3 delegations",
+            "limit 3 calls to say, read …",
+        ),
+    ],
+)
+def test_a_limit_on_what_no_tool_spends_is_mended_by_leaving_out_the_tools(
+    written: str, mended: str, instead: str
+) -> None:
+    text = f"agent b {{ allow say, read; {written} }}"
+    (found,) = findings(text)
+    assert found.fix is not None
+    whole = found.source.text
+    for edit in reversed(found.fix.edits):
+        whole = whole[: edit.span.start] + edit.text + whole[edit.span.end :]
+    assert whole == HEAD + text.replace(written, mended)
+    assert compile_text(whole).program is not None
+    assert instead in (found.help or "")
 
 
 HELP = {
