@@ -92,6 +92,10 @@ def _suite(config: pytest.Config, marker: pytest.Mark) -> "Suite":
         tuple(marker.kwargs.get("settings", SETTINGS)),
         wanted=set(),
     )
+    there = {(path.name, setting.name) for path in made.paths for setting in made.settings}
+    for path, setting in made.diverging:
+        if (path, setting) not in there:
+            raise pytest.UsageError(f"`diverging` names what there is not: setting `{setting}` on path `{path}`")
     for known in config.stash[_SUITES]:
         if (known.paths, known.settings, known.diverging) == (made.paths, made.settings, made.diverging):
             return known
@@ -165,9 +169,10 @@ class _Index:
 
         suites = self._config.stash[_SUITES]
         settings: dict[str, str] = {setting.name: setting.area for suite in suites for setting in suite.settings}
+        diverging = {key for suite in suites for key in suite.diverging}
         try:
             rows = read_index(str(self._file))
-            self._wrong = list(wrong(rows, self._outcomes, settings, str(self._file.parent)))
+            self._wrong = list(wrong(rows, self._outcomes, settings, diverging, str(self._file.parent)))
         except IndexUnusable as error:
             self._wrong = [str(error)]
         except OSError as error:

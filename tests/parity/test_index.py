@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.parity.own_loop import DIVERGING
 from zcpolicy.parity.index import IndexUnusable, Outcome, Row, read_index, wrong
 from zcpolicy.parity.settings import SETTINGS
 
@@ -16,9 +17,10 @@ OWN = read_index(str(HERE / "index.toml"))
 
 
 def test_our_own_index_has_a_row_for_every_setting_and_no_other() -> None:
-    assert [(row.surface, row.setting) for row in OWN] == [(setting.area, setting.name) for setting in SETTINGS]
+    plain = [row for row in OWN if not row.diverges]
+    assert [(row.surface, row.setting) for row in plain] == [(setting.area, setting.name) for setting in SETTINGS]
     ran: dict[str, Outcome] = {row.evidence: "passed" for row in OWN}
-    assert wrong(OWN, ran, {setting.name: setting.area for setting in SETTINGS}, str(HERE)) == []
+    assert wrong(OWN, ran, {setting.name: setting.area for setting in SETTINGS}, DIVERGING, str(HERE)) == []
 
 
 def row(**said: str) -> Row:
@@ -60,7 +62,15 @@ WRONG: dict[str, tuple[Row, Outcome | None, list[str]]] = {
         row(surface="labels"), "passed", ["row 1 (labels: deny): this setting is of the surface `tools`"],
     ),
     "a divergence is no answer for the other paths": (
-        row(diverges="run"), "passed", ["tools: deny: no row answers for it"],
+        row(diverges="nightly"), "passed", ["tools: deny: no row answers for it"],
+    ),
+    "a divergence that nobody knows of": (
+        row(diverges="daily"), "passed",
+        [
+            "tools: deny: no row answers for it",
+            "nightly: deny: no row answers for this divergence",
+            "row 1 (tools: deny): `daily` is not known to diverge there",
+        ],
     ),
 }  # fmt: skip
 
@@ -69,11 +79,14 @@ WRONG: dict[str, tuple[Row, Outcome | None, list[str]]] = {
 def test_what_is_wrong_with_a_row(name: str) -> None:
     one, outcome, expected = WRONG[name]
     outcomes: dict[str, Outcome] = {} if outcome is None else {one.evidence: outcome}
-    assert wrong([one], outcomes, KNOWN, str(HERE.parent.parent / "docs")) == expected
+    assert (
+        wrong([one], outcomes, KNOWN, {("nightly", "deny")} if one.diverges else (), str(HERE.parent.parent / "docs"))
+        == expected
+    )
 
 
 def test_no_row_says_what_another_says() -> None:
-    said = wrong([row(), row()], {"t.py::test": "passed"}, KNOWN, ".")
+    said = wrong([row(), row()], {"t.py::test": "passed"}, KNOWN, (), ".")
     assert said == ["row 1 (tools: deny): it says the same as row 1"]
 
 

@@ -12,7 +12,7 @@ In: a TOML file of rows, and how the tests of this run went. Out: what is wrong 
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from tomllib import TOMLDecodeError, loads
 from typing import Any, Final, Literal
@@ -75,9 +75,16 @@ def _row(number: int, row: Any) -> Row:
     return Row(number, **said)
 
 
-def wrong(rows: Iterable[Row], outcomes: Mapping[str, Outcome], settings: Mapping[str, str], folder: str) -> list[str]:
+def wrong(
+    rows: Iterable[Row],
+    outcomes: Mapping[str, Outcome],
+    settings: Mapping[str, str],
+    diverging: Collection[tuple[str, str]],
+    folder: str,
+) -> list[str]:
     """What does not hold, a line for each. `outcomes`: of every test of this run by its id. `settings`: those of the paths
-    that this run knows, with their areas: each needs a row. `folder`: of the index file.
+    that this run knows, with their areas: each needs a row. `diverging`: (path, setting) of what is known to be otherwise:
+    each needs a row of its own. `folder`: of the index file.
     """
     listed = list(rows)
     found = [f"{row}: {why}" for row in listed for why in _wrong(row, outcomes, settings, folder)]
@@ -86,8 +93,15 @@ def wrong(rows: Iterable[Row], outcomes: Mapping[str, Outcome], settings: Mappin
         first = seen.setdefault((row.surface, row.setting, row.diverges), row)
         if first is not row:
             found.append(f"{row}: it says the same as row {first.number}")
-    named = {row.setting for row in listed if not row.diverges}
-    found += [f"{area}: {name}: no row answers for it" for name, area in settings.items() if name not in named]
+    named = {(row.diverges, row.setting) for row in listed}
+    found += [f"{area}: {name}: no row answers for it" for name, area in settings.items() if ("", name) not in named]
+    found += [f"{path}: {name}: no row answers for this divergence" for path, name in sorted({*diverging} - named)]
+    if settings:
+        found += [
+            f"{row}: `{row.diverges}` is not known to diverge there"
+            for row in listed
+            if row.diverges and (row.diverges, row.setting) not in diverging
+        ]
     return found
 
 

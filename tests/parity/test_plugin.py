@@ -1,0 +1,83 @@
+"""What a host's own test suite gets from the plugin: names, failures that say where, files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOST = """\
+from zcpolicy.parity.direct import drive
+from zcpolicy.parity.mutation import forgetful
+from zcpolicy.parity.probe import Path
+from zcpolicy.parity.settings import SETTINGS
+from policy_lang import loads
+
+DENY = next(setting for setting in SETTINGS if setting.name == "deny")
+PATHS = (Path("good", drive), forgetful(Path("bad", drive), DENY, loads))
+"""
+
+TESTS = """\
+import pytest
+from host import DENY, PATHS
+
+@pytest.mark.parity(PATHS, settings=[DENY], diverging={})
+def test_it(parity_cell):
+    parity_cell.check()
+"""
+
+
+def run(folder: Path, tests: str, *words: str) -> tuple[int, str]:
+    """The exit status of pytest there, and what it prints."""
+    (folder / "host.py").write_text(HOST)
+    (folder / "test_host.py").write_text(tests)
+    (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = --strict-markers\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", *words]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=plain, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_path_that_forgets_fails_by_name_and_the_matrix_is_written(tmp_path: Path) -> None:
+    status, said = run(tmp_path, TESTS, "--parity-matrix", "matrix.json")
+    assert status == 1
+    assert "FAILED test_host.py::test_it[bad-deny]" in said
+    assert "setting `deny` on path `bad` is not applied (as without it)" in said
+    assert "1 failed, 1 passed" in said
+    assert json.loads((tmp_path / "matrix.json").read_text())["summary"] == {
+        "cells": 2, "enforced": 1, "partly": 0, "not_applied": 1,
+    }  # fmt: skip
+
+
+def test_what_is_known_to_diverge_passes_until_it_is_gone(tmp_path: Path) -> None:
+    known = TESTS.replace("diverging={}", 'diverging={("bad", "deny"): "not applied"}')
+    assert run(tmp_path, known)[0] == 0
+    gone = TESTS.replace("diverging={}", 'diverging={("good", "deny"): "not applied", ("bad", "deny"): "not applied"}')
+    status, said = run(tmp_path, gone)
+    assert status == 1
+    assert (
+        "setting `deny` on path `good` was known to be not applied and is enforced: take it out of what diverges"
+        in said
+    )
+
+
+WRONG = {
+    "a fixture without its marker": (
+        "def test_it(parity_cell): pass\n", (), "`parity_cell` needs `@pytest.mark.parity(PATHS)`",
+    ),
+    "a matrix of another kind": (TESTS, ("--parity-matrix", "m.txt"), "`m.txt` ends in none of `.md`, `.json`, `.html`"),
+    "a divergence of a path that there is not": (
+        TESTS.replace("diverging={}", 'diverging={("worse", "deny"): "partly"}'), (),
+        "`diverging` names what there is not: setting `deny` on path `worse`",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_use_is_told(name: str, tmp_path: Path) -> None:
+    tests, words, message = WRONG[name]
+    status, said = run(tmp_path, tests, *words)
+    assert status != 0
+    assert message in said
