@@ -125,12 +125,27 @@ def test_calls_that_share_an_id_are_told_apart() -> None:
     assert len(set(answered)) == 3
 
 
-def test_a_tool_that_answers_what_is_no_result_has_failed() -> None:
+@pytest.mark.parametrize("answer", [7, None, b"done", {"text": "done"}])
+def test_a_tool_that_answers_what_is_no_result_has_failed(answer: Any) -> None:
     async def odd(_arguments: dict[str, Any], _context: ToolContext) -> Any:
-        return 7
+        return answer
 
     result, _ = play(stage("allow look", look=odd), calls(("look", {"at": "x"})), "done")
     assert told(result) == ["[failed] The tool failed."]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"text": 7}, {"text": "x", "ok": "no"}, {"text": "x", "cost": 1}, {"text": "x", "cost": None}]
+)
+def test_a_result_that_is_not_made_as_results_are_is_a_failure(odd: dict[str, Any]) -> None:
+    async def answers(_arguments: dict[str, Any], _context: ToolContext) -> ToolResult:
+        return ToolResult(**odd)
+
+    on = stage("allow look", look=answers)
+    result, _ = play(on, calls(("look", {"at": "x"})), "done")
+    assert told(result) == ["[failed] The tool failed."]
+    assert on.session.history is not None
+    assert [entry.ok for entry in on.session.history] == [False]
 
 
 def test_a_tool_whose_own_task_was_cancelled_has_failed_and_the_turn_goes_on() -> None:
@@ -152,3 +167,16 @@ def test_every_event_of_a_call_is_on_record_with_who_acts() -> None:
         ("a", "c", "s")
     }
     assert len({event.identity.turn for event in on.events}) == 1
+
+
+@pytest.mark.parametrize(
+    "cost", [{"usd": "much"}, {"usd": Decimal("NaN")}, {"usd": Decimal(-1)}, {1: 2}, {"usd": None}, {"usd": Decimal("1e999999")}]
+)  # fmt: skip
+def test_a_cost_that_is_none_harms_nothing(cost: Any) -> None:
+    async def odd(_arguments: dict[str, Any], _context: ToolContext) -> ToolResult:
+        return ToolResult("done", cost=cost)
+
+    on = stage("allow look", look=odd)
+    result, _ = play(on, calls(("look", {"at": "x"})), "done")
+    assert (result.status, told(result)) == ("done", ["done"])
+    assert on.open_reservations() == []

@@ -65,7 +65,7 @@ class Admitted(Sealed):
             sent = await unbroken(held.ledger, held.dispatch)
             if sent:
                 held.began = monotonic()
-                report_call(held.io, "started", held.decision, held.key)
+                held.report("started")
                 return
         except ResolveError:
             sent = False
@@ -82,9 +82,7 @@ class Admitted(Sealed):
         try:
             await unbroken(held.ledger, partial(held.settle, ok is True, cost))
         finally:
-            report_call(
-                held.io, "finished", held.decision, held.key, ok=ok is True, cost=_told(cost), **_named(fault=fault)
-            )
+            held.report("finished", ok=ok is True, cost=_told(cost), **_named(fault=fault))
 
     async def abandon(self) -> None:
         """It is not made after all, and gives back what it reserved. Does nothing once it was started."""
@@ -92,7 +90,7 @@ class Admitted(Sealed):
         if held.phase == "admitted":
             held.over()
             await unbroken(held.ledger, held.release)
-            report_call(held.io, "abandoned", held.decision, held.key)
+            held.report("abandoned")
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,9 +111,9 @@ class Admitted(Sealed):
 class _Held:
     """What stands behind an admitted call. `at`: when it was reserved. `began`: when it was sent."""
 
-    __slots__ = ("at", "began", "decision", "io", "key", "phase", "renewing", "runner", "skills", "wire")
+    __slots__ = ("at", "began", "decision", "io", "key", "log", "phase", "renewing", "runner", "skills", "wire")
 
-    def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None) -> None:
+    def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, log: str) -> None:
         self.decision = decision
         self.wire = decision.wire()
         self.skills = decision.run.session.skills
@@ -123,6 +121,7 @@ class _Held:
         self.at = at
         self.io = io
         self.runner = runner
+        self.log = log
         self.phase: Phase = "admitted"
         self.began = 0.0
         self.renewing: asyncio.Task[None] | None = None
@@ -145,6 +144,9 @@ class _Held:
     def release(self) -> None:
         self.decision.run.budgets.release(self.key)
 
+    def report(self, phase: str, **more: Any) -> None:
+        report_call(self.io, phase, self.decision, self.key, log=self.log, **more)
+
     def over(self) -> None:
         self.phase = "over"
         if self.renewing is not None:
@@ -154,10 +156,12 @@ class _Held:
 _all_held: WeakKeyDictionary[Admitted, _Held] = WeakKeyDictionary()
 
 
-def admitted(decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, *, edited: bool) -> Admitted:
+def admitted(
+    decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, log: str, *, edited: bool
+) -> Admitted:
     """For the gate alone: the call is reserved under this key, and its labels are marked."""
     made: Admitted = object.__new__(Admitted)
-    held = _all_held[made] = _Held(decision, key, at, io, runner)
+    held = _all_held[made] = _Held(decision, key, at, io, runner, log)
     put(made, "wire", held.wire)
     put(made, "arguments", _values(held.wire))
     put(made, "decision", decision)

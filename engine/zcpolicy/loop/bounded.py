@@ -4,7 +4,8 @@ In: what a tool's function gave, seconds. Out: its result, or a failed one that 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import ToolResult
@@ -38,10 +39,10 @@ def _sound(found: object) -> tuple[ToolResult, str]:
     """The result, if it is one."""
     if isinstance(found, str):
         return ToolResult(found), ""
-    if isinstance(found, ToolResult) and _is_text(found.text) and hasattr(found.cost, "items"):
+    if isinstance(found, ToolResult) and _is_made_of_its_kinds(found):
         return found, ""
     return ToolResult("The tool failed.", ok=False), type(found).__name__
 
 
-def _is_text(text: object) -> bool:
-    return isinstance(text, str)
+def _is_made_of_its_kinds(result: Any) -> bool:
+    return isinstance(result.text, str) and type(result.ok) is bool and isinstance(result.cost, Mapping)

@@ -163,8 +163,9 @@ class _Wanted:
             if found is not None:
                 return found
             (it,) = taken
-            report_call(self.io, "admitted", it.decision, self.key)
-            return admitted(it.decision, self.key, it.held.at, self.io, it.runner, edited=self.edited)
+            log = it.decision.for_log
+            report_call(self.io, "admitted", it.decision, self.key, log=log)
+            return admitted(it.decision, self.key, it.held.at, self.io, it.runner, log, edited=self.edited)
         except BaseException:
             for it in taken:
                 await unbroken(ledger, partial(it.decision.run.budgets.release, self.key))

@@ -33,9 +33,11 @@ def report(io: ResolvedIo, kind: Kind, run: ResolvedAgentExecution, **data: Any)
         raise HostFault("what happened could not be put on record") from error
 
 
-def report_call(io: ResolvedIo, phase: str, decision: Decision, key: str, **more: Any) -> None:
-    """An event about a call. `phase`: admitted, started, finished, abandoned, refused or waiting. Raises HostFault."""
-    report(io, "call", decision.run, phase=phase, key=key, decision=decision.for_log, **more)
+def report_call(io: ResolvedIo, phase: str, decision: Decision, key: str, *, log: str = "", **more: Any) -> None:
+    """An event about a call. `phase`: admitted, started, finished, abandoned, refused or waiting. `log`: the line of the
+    decision, where it is known already. Raises HostFault.
+    """
+    report(io, "call", decision.run, phase=phase, key=key, decision=log or decision.for_log, **more)
 
 
 def emit(io: ResolvedIo, piece: str) -> None:
