@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,18 @@ def test_29a_what_the_site_of_the_call_withheld_is_withheld_later(tmp_path: Path
     asyncio.run(story())
 
 
+def test_24_what_the_site_of_later_runs_withholds(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER, tmp_path)
+        await scheduled(world)
+        world.schedule.add(Job(NOON, "worker", "by the operator"))
+        world.script("worker", *[calls(*everything()), "done"] * 2)
+        await run_due(world.host, world.schedule, NOON, site=Site(caller_allowed=frozenset({"cron_add"})))
+        assert world.ran == [("worker", "cron_add")] * 2
+
+    asyncio.run(story())
+
+
 TAMPERING = ("cat {}", "echo x > {}", "cd {folder} && cp /tmp/x jobs.json", "tee {}.new < x")
 
 
@@ -228,6 +241,7 @@ def test_a_schedule_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     assert Schedule(file).jobs == schedule.jobs
     assert [job.id for job in Schedule(file).jobs] == [kept]
     assert Schedule.files(file) == (file, f"{file}.new")
+    assert stat.S_IMODE(Path(file).stat().st_mode) == 0o600
 
 
 BROKEN = {

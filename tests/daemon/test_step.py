@@ -126,6 +126,7 @@ def test_28_also_where_the_workflow_itself_cannot_be(tmp_path: Path) -> None:
         steps = (WorkflowStep("do it", "lead"), WorkflowStep("go on"))
         went = await run_workflow(world.host, Workflow("nobody", steps), Order("", "", "run", seat))
         assert went == [StepResult("nobody", "failed", "there is no agent `nobody`")]
+        assert [event.data for event in world.of_kind("failed")] == [{"refused": went[0].text}]
 
     run(tmp_path, story)
 

@@ -87,7 +87,9 @@ class Sessions:
         return known
 
     def open(self, client: str, *, interactive: bool = False, above: Session | None = None) -> Seat:
-        """A new session. `above`: of the delegator, whose facts it then has. Raises Full."""
+        """A new session. `above`: of the delegator, whose facts it then has, and `resolve` makes it no more interactive
+        than that one is. Raises Full.
+        """
         if len(self._seats) >= MAX_SEATS or self._of_client[client] >= MAX_SEATS_OF_CLIENT:
             raise Full("there are as many open sessions as there may be")
         if above is not None:
@@ -151,7 +153,7 @@ class Sessions:
 def _below(above: Session, interactive: bool) -> Session:
     """The session of a child: the same client, directory and facts, its own history."""
     return Session(
-        client=above.client, id=token_hex(16), interactive=interactive and above.interactive, above=above,
+        client=above.client, id=token_hex(16), interactive=interactive, above=above,
         cwd=above.cwd, platform=above.platform, env=above.env, server_cwd=above.server_cwd, context=above.context,
         supplies_defaults=above.supplies_defaults, resolve_link=above.resolve_link, clock=above.clock,
         never=above.never, drift=above.drift, ledger=above.ledger,
