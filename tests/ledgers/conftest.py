@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from zcpolicy.ledgers.memory import MemoryLedger
-from zcpolicy.ledgers.redis import RedisLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
 from .servers import Server
@@ -35,10 +34,10 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
             made.append(SqliteLedger(tmp_path / "ledger.db"))
             return made[-1]
     else:
-        url, name = request.getfixturevalue("server").url, f"test {next(_numbers)}"
+        server, name = request.getfixturevalue("server"), f"test {next(_numbers)}"
 
         def again() -> Any:
-            made.append(RedisLedger(url, name=name, clock="caller"))
+            made.append(server.ledger(name, clock="caller"))
             return made[-1]
 
     yield again

@@ -10,6 +10,10 @@ from typing import Any
 
 import redis
 
+from zcpolicy.ledgers.redis import RedisLedger
+
+from .said import SLOW_SECONDS
+
 
 class Server:
     """`start` and `stop` may be repeated: with `appendonly` what was written is there again. `kill`: as by a crash."""
@@ -26,14 +30,17 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
+    def ledger(self, name: str = "default", **other: Any) -> RedisLedger:
+        return RedisLedger(self.url, name=name, timeout=SLOW_SECONDS, **other)
+
     def client(self) -> Any:
         """One that answers texts."""
         library: Any = redis.Redis  # whose answers have no types
-        return library(port=self.port, socket_timeout=1, decode_responses=True)
+        return library(port=self.port, socket_timeout=SLOW_SECONDS, decode_responses=True)
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 20
+        end = time.monotonic() + SLOW_SECONDS
         with self.client() as client:
             while True:
                 try:

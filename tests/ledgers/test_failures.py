@@ -159,7 +159,7 @@ def own(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Server) -> None:
-    ledger = RedisLedger(own.url)
+    ledger = own.ledger()
     assert got(ledger.reserve("a", spender(), CALL, TWO, 0.0))
     ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
     own.kill()
@@ -175,7 +175,7 @@ def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Se
 
 
 def test_a_server_that_forgot_its_scripts_is_told_again(server: Server) -> None:
-    ledger = RedisLedger(server.url, name="scripts")
+    ledger = server.ledger("scripts")
     run(ledger, "a", 0.0)
     with server.client() as client:
         client.script_flush()
@@ -185,7 +185,7 @@ def test_a_server_that_forgot_its_scripts_is_told_again(server: Server) -> None:
 
 
 def test_a_server_that_forgot_everything_is_counted_anew(server: Server) -> None:
-    ledger = RedisLedger(server.url, name="forgotten")
+    ledger = server.ledger("forgotten")
     run(ledger, "a", 0.0)
     assert ledger.look(TWO, 0.0)[0].total == 1
     with server.client() as client:
@@ -226,7 +226,7 @@ def test_a_server_that_never_answers_is_not_waited_for() -> None:
     ],
 )
 def test_a_server_that_answers_oddly_grants_nothing(server: Server, spoil: tuple[str, ...]) -> None:
-    ledger = RedisLedger(server.url, name="odd")
+    ledger = server.ledger("odd")
     with server.client() as client:
         for key in client.keys("{zcpolicy:odd}:*"):
             client.delete(key)
@@ -234,7 +234,7 @@ def test_a_server_that_answers_oddly_grants_nothing(server: Server, spoil: tuple
         number = client.hkeys("{zcpolicy:odd}:records")[0]
         command, name, *rest = spoil
         client.execute_command(command, "{zcpolicy:odd}:" + name, *[one.replace("NUMBER", number) for one in rest])
-    for one in (ledger, RedisLedger(server.url, name="odd")):
+    for one in (ledger, server.ledger("odd")):
         one.begin()  # as one that starts
         refused(one, "the store holds what no ledger wrote|cannot be used: ResponseError|of another edition")
         one.close()
@@ -244,13 +244,13 @@ def test_a_server_that_may_drop_what_was_charged_is_refused(own: Server) -> None
     with own.client() as client:
         client.config_set("maxmemory", "100mb")
         client.config_set("maxmemory-policy", "allkeys-lru")
-        refused(RedisLedger(own.url), "its maxmemory-policy is `allkeys-lru`")
+        refused(own.ledger(), "its maxmemory-policy is `allkeys-lru`")
         client.config_set("maxmemory-policy", "noeviction")
-        run(RedisLedger(own.url), "a", 0.0)
+        run(own.ledger(), "a", 0.0)
 
 
 def test_the_time_is_the_servers(server: Server) -> None:
-    ledger = RedisLedger(server.url, name="time")
+    ledger = server.ledger("time")
     assert abs(ledger.now(5.0) - time.time()) < 5
     run(ledger, "a", 1e11)
     assert abs(next(iter(ledger.entries())).at - time.time()) < 5
@@ -258,7 +258,7 @@ def test_the_time_is_the_servers(server: Server) -> None:
 
 
 def test_all_keys_lie_in_one_slot_of_a_cluster(server: Server) -> None:
-    ledger = RedisLedger(server.url, name="slots")
+    ledger = server.ledger("slots")
     run(ledger, "a", 0.0)
     ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
     with server.client() as client:
@@ -294,7 +294,7 @@ def test_a_cluster_will_do(cluster: Server) -> None:
 
 def test_more_than_one_answer_tells_is_read_in_several(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_ledger, "MAX_NEWS", 3)
-    one, other = (RedisLedger(server.url, name="pages") for _ in range(2))
+    one, other = (server.ledger("pages") for _ in range(2))
     limit = (pot(20, window=SESSION), pot(20))
     for n in range(10):
         run(one, f"a{n}", 0.0)

@@ -12,7 +12,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from zcpolicy.ledgers.contract import Charge, Pot, Who, Yes
 from zcpolicy.ledgers.memory import MemoryLedger
-from zcpolicy.ledgers.redis import RedisLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
 from .model import Model
@@ -38,6 +37,7 @@ ACTUAL = st.sampled_from([(), (usd(1),), (usd(7), usd(1)), (Charge("time", 6), C
 KEYS = st.sampled_from([f"k{n}" for n in range(5)])
 LEASES = st.sampled_from([1.0, 4.0, 60.0])
 HANDLES = st.integers(0, 1)
+UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
 @st.composite
@@ -84,7 +84,7 @@ class Ledgers(RuleBasedStateMachine):
         self.ledgers: list[list[Any]] = [
             [memory, memory],
             [SqliteLedger(path), SqliteLedger(path)],
-            [RedisLedger(self.server.url, name=name, clock="caller") for _ in range(2)],
+            [self.server.ledger(name, clock="caller") for _ in range(2)],
         ]
         self.model = Model()
         self.clock = 86_390.0
@@ -177,9 +177,7 @@ def test_they_say_the_same(server: Server) -> None:
     Ledgers.server = server
     run_state_machine_as_test(
         Ledgers,
-        settings=settings(
-            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-        ),
+        settings=settings(max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=UNHURRIED),
     )
 
 
@@ -195,6 +193,6 @@ def test_the_machine_notices_a_ledger_that_forgets(server: Server, monkeypatch: 
             Ledgers,
             settings=settings(
                 max_examples=60, stateful_step_count=40, deadline=None, database=None, report_multiple_bugs=False,
-                suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate],
+                suppress_health_check=UNHURRIED, phases=[Phase.generate],
             ),
         )  # fmt: skip

@@ -6,16 +6,19 @@ import sys
 from typing import Any
 
 from zcpolicy.ledgers.contract import Reserved
-from zcpolicy.ledgers.redis import RedisLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
-from .said import CALL, SESSION, got, pot, rolling, spender
+from .said import CALL, SESSION, SLOW_SECONDS, got, pot, rolling, spender
 
 
 def opened(store: str) -> Any:
     """`NAME redis://…`, or the path of a file."""
     name, _, url = store.rpartition(" ")
-    return RedisLedger(url, name=name, timeout=5.0) if url.startswith("redis:") else SqliteLedger(store)
+    if not url.startswith("redis:"):
+        return SqliteLedger(store)
+    from zcpolicy.ledgers.redis import RedisLedger
+
+    return RedisLedger(url, name=name, timeout=SLOW_SECONDS)
 
 
 def together() -> None:

@@ -41,7 +41,7 @@ from zcpolicy.ledgers.wire import charges_of, charges_text, odd, spender_of, spe
 
 EDITION: Final = "1"
 """Of what is kept. What another edition keeps is not touched."""
-TIMEOUT_SECONDS: Final = 1.0
+TIMEOUT_SECONDS: Final = 2.0
 """Seconds to wait for a connection, and for an answer; once more if that fails."""
 MAX_NEWS: Final = 1_000
 """Reservations of one pot that one answer tells; the next one tells more."""
