@@ -16,15 +16,18 @@ Json = Any
 LONG_END: Final = "and so it ended"
 """How a long result ends: a request that has these words holds all of it."""
 LONG_START: Final = "once upon a time"
+PINNED: Final = "the rules of the house"
+"""What a pinned resource says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A call that reached its tool. `agent`: as the running tool was told, of MCP tools unknown."""
+    """A call that reached its tool. `agent`, `client`: as the running tool was told, of MCP tools unknown."""
 
     tool: ToolName
     arguments: Json
     agent: str = ""
+    client: str = ""
 
 
 @dataclass(slots=True)
@@ -57,9 +60,12 @@ class Seen:
             "ran": [named(one.tool) for one in self.ran],
             "with": [one.arguments for one in self.ran],
             "by": sorted({one.agent for one in self.ran if one.agent}),
+            "clients": len({one.client for one in self.ran if one.agent}),
             "ended": sorted(self.ended),
             "asked": list(self.asked),
             "shown": shown,
+            "prompt": "" if first is None else first.system,
+            "pinned": first is not None and PINNED in first.system,
             "answers": list(self.answers),
             "connected": sorted(set(self.connected)),
             "hardware": self.hardware > 0,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from zcpolicy.facts import ToolName
 from zcpolicy.memory import MemoryRefused
 from zcpolicy.memory_stores.in_memory import InMemoryStore
-from zcpolicy.parity.seen import LONG_END, LONG_START, Ran, Seen
+from zcpolicy.parity.seen import LONG_END, LONG_START, PINNED, Ran, Seen
 from zcpolicy.parity.world import FRONT
 from zcpolicy.registry.search import tool_search_tool
 from zcpolicy.registry.sources import (
@@ -40,6 +40,8 @@ STORY: Final = 3_000
 SPENT: Final = {"usd": Decimal("0.60")}
 """What one call of `spend` costs."""
 OBJECT: Final = {"type": "object"}
+PAGE: Final = "house://rules"
+"""A resource of the server `forge`, which the host pins."""
 
 
 def sources(seen: Seen, acting: Callable[[], str]) -> ToolSources:
@@ -59,7 +61,7 @@ def sources(seen: Seen, acting: Callable[[], str]) -> ToolSources:
             "forge": tools.server("forge", "read", "peek", "push"),
             "depot": tools.server("depot", "fill"),
         },
-        skills={"careful": SkillSource("how to take care", "take care")},
+        skills={"careful": SkillSource("how to take care", "take care", (tools.made("sweep", tools.plain),))},
     )
 
 
@@ -75,7 +77,7 @@ class _Tools:
         async def run(arguments: Arguments, context: ToolContext) -> ToolResult | str:
             if context.identity.agent == FRONT:  # that is the path's own doing
                 return await act(arguments, context)
-            self._seen.ran.append(Ran(name, dict(arguments), context.identity.agent))
+            self._seen.ran.append(Ran(name, dict(arguments), context.identity.agent, context.identity.client))
             if name in ("hand_over", "both"):  # they only wait for others
                 result = await act(arguments, context)
             else:
@@ -94,7 +96,7 @@ class _Tools:
                 self._seen.connected.append(name)
             return _Connection(self, name, tools)
 
-        return McpServer(connect)
+        return McpServer(connect, (PAGE,) if name == "forge" else ())
 
     async def peripherals(self) -> Sequence[HostTool]:
         if self._acting() != FRONT:
@@ -176,10 +178,10 @@ class _Connection:
         return await self._tools.called((self._name, tool), arguments)
 
     async def resources(self) -> Sequence[str]:
-        return []
+        return [PAGE]
 
     async def read(self, uri: str) -> str:
-        raise LookupError(uri)
+        return PINNED
 
     async def prompts(self) -> Sequence[str]:
         return []

@@ -36,6 +36,8 @@ tool recall(query: string)                                   risk read
 tool remember(text: string, scope: string)                   risk read
 tool deliver(text: string)                                   risk read
 tool lamp(note?: string)                                     risk read
+tool sweep(note?: string)                                    risk read
+tool mcp_resources(server: string, uri?: string)             risk read
 tool turn_to(level: integer = 1)                             risk read
 tool forge/read(path: path)                                  risk read
 tool forge/peek(note?: string)                               risk read

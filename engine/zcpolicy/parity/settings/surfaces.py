@@ -67,8 +67,8 @@ SETTINGS: Final = (
         {"answers": ["remembered in team", "recalled 1"]}, {"answers": ["recalled 0"]},
     ),
     Setting(
-        "skills", "skills", "allow learn\n«skills careful»", (one_by_one(call("learn", skill="careful")),),
-        {"answers": ["learned to take care"]}, {"answers": []},
+        "skills", "skills", "allow learn, sweep\n«skills careful»", (one_by_one(call("learn", skill="careful"), "sweep"),),
+        {"answers": ["learned to take care"], "ran": ["learn", "sweep"]}, {"answers": [], "ran": ["learn"]},
     ),
     Setting(
         "restrictions of a skill", "skills", "allow learn, wipe\nskills careful",

@@ -62,6 +62,10 @@ SETTINGS: Final = (
         beside="bundle part { server forge «except push» }",
     ),
     Setting(
+        "pinned resources", "tools", "allow look\nconnect forge\n«allow mcp_resources»", (one_by_one("look"),),
+        {"pinned": True, "shown": ["look", "mcp_resources"]}, {"pinned": False, "shown": ["look"]},
+    ),
+    Setting(
         "on drift", "tools", "allow forge/peek\nconnect forge\n«on drift schema allow»", (one_by_one(call(PEEK)),),
         {"ran": ["forge/peek"]}, {"ran": []},
         given=Given(facts={"cwd": "/w", "drift": {PEEK: "schema"}}),
