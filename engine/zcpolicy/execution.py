@@ -158,7 +158,7 @@ class ResolvedAgentExecution(Sealed):
         with self.resolver.exclusive:
             again = self.decide(decision.tool, decision.arguments)
             if again.effect == "deny" or (again.effect == "ask" and approved is not True):
-                raise PermitError(f"the call is not permitted: {again.reason}")
+                raise PermitError(f"the call is not permitted: {again.reason}", again)
             record(again, ok is True)
         return again
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from zcpolicy.combine import Verdict
 from zcpolicy.condition import truth_of
+from zcpolicy.decision import Decision
 from zcpolicy.facts import MAX_HISTORY, Entry
 from zcpolicy.operands import Call
 from zcpolicy.refusals import PermitError
@@ -15,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from zcpolicy.decision import Decision
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.plan import Plan
 
@@ -27,7 +27,8 @@ def record(decision: Decision, ok: bool) -> None:
     budgets, key = decision.run.budgets, urandom(16).hex()
     held = budgets.reserve(decision, key)
     if isinstance(held, Verdict):
-        raise PermitError(f"the call is not permitted: {held.reason}" + (f", {held.note}" if held.note else ""))
+        why = f"the call is not permitted: {held.reason}" + (f", {held.note}" if held.note else "")
+        raise PermitError(why, Decision(held, decision.arguments, decision.run, decision.labels))
     if not budgets.dispatch(key):
         raise PermitError("the call is not permitted: ledger-unavailable")
     mark(decision)

@@ -1,8 +1,9 @@
 """`zcpolicy decide POLICY --agent A TOOL`: what would happen to one call, and why.
 
 In: a policy or a compiled policy, a call, the facts of a session. Out: a decision; status 0 allow, 3 ask, 4 deny,
-1 where the policy does not compile. Nothing runs and nothing is charged. Written without click, and without the
-language where the policy is compiled: a hook pays for it at every call.
+1 where the policy does not compile. Nothing runs; a ledger that is named is charged with what is allowed. Written
+without click, without the language where the policy is compiled, and without a ledger where none is named: a hook
+pays for it at every call.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from policy_lang.cli.words import OptionTable, Words
+    from zcpolicy.decision import Decision
     from zcpolicy.facts import Narrowing, Session, ToolName
     from zcpolicy.program import Program
     from zcpolicy.resolver import ResolvedAgentExecution, Resolver
@@ -30,6 +32,7 @@ OPTIONS: Final[OptionTable] = {
     "--child-of": ("many", "A", "The agent that delegated to it; repeat it, nearest first."),
     "--skill": ("many", "S", "A skill that is loaded."),
     "--layer": ("many", "F", "A policy above this one; repeat it, highest first."),
+    "--ledger": ("one", "FILE", "What was spent; an allowed call is charged to it. Made if it is not there."),
     "--trace": ("flag", "", "Show every body, rule and test."),
     "--format": ("one", "human|plain|json", "How to print."),
     "--help": ("flag", "", "Show this message."),
@@ -62,7 +65,7 @@ def run(words: Sequence[str]) -> int:
     from policy_lang.cli.tool_name import read_tool
 
     tool = read_tool(read.arguments[1])
-    session = session_from(read.one("--session"))
+    session = session_from(read.one("--session"), lasting=read.has("--ledger"))
     program = _program(read.arguments[0], read.many("--layer"), style)
     if program is None:
         return 1
@@ -82,7 +85,7 @@ def _decided(
     from policy_lang.cli.decision_text import decision_text, refusal_text
     from zcpolicy.resolver import ResolveError, Resolver, UnknownAgent
 
-    resolver = Resolver(program)
+    resolver = _charging(program, read) if read.has("--ledger") else Resolver(program)
     arguments = _arguments(read.one("--args"))
     try:
         execution = _execution(resolver, agent, session, narrowing, read)
@@ -95,8 +98,45 @@ def _decided(
         print(refusal_text("not-granted", str(error), program, style), end="")
         return STATUS["deny"]
     decision = execution.decide(tool, arguments)
-    print(decision_text(decision, style, trace=read.has("--trace")), end="")
+    text = decision_text(decision, style, trace=read.has("--trace"))  # of what was spent before it
+    if decision.effect == "allow" and read.has("--ledger"):
+        denied = _charge(decision)
+        if denied is not None:
+            decision, text = denied, decision_text(denied, style, trace=read.has("--trace"))
+    print(text, end="")
     return STATUS[decision.effect]
+
+
+def _charging(program: Program, read: Words) -> Resolver:
+    """A resolver whose limits see what others spent. The ledger's files are protected, and a link to them."""
+    from os.path import abspath, realpath
+    from sqlite3 import Error
+
+    from zcpolicy.ledgers.contract import LedgerUnavailable
+    from zcpolicy.ledgers.sqlite import SqliteLedger
+    from zcpolicy.resolver import Resolver
+
+    named = read.one("--ledger") or ""
+    try:
+        ledger = SqliteLedger(realpath(named))
+        ledger.now(0.0)  # opens it: where no limit applies, nothing else would tell that it cannot be used
+        return Resolver(program, ledger=ledger, protected=(abspath(named),))  # noqa: PTH100 - the link, not what it leads to
+    except (LedgerUnavailable, OSError) as error:
+        why = error.__context__ if isinstance(error.__context__, Error) else error
+        raise CommandError(f"`{named}` cannot be used as a ledger: {why}") from None
+
+
+def _charge(decision: Decision) -> Decision | None:
+    """Charges a call. The deny, where another process was quicker or the ledger fails: then nothing is charged."""
+    from zcpolicy.refusals import PermitError
+
+    try:
+        decision.run.permit(decision)
+    except PermitError as error:
+        if error.decision is None:
+            raise CommandError(f"--ledger: {error}") from None
+        return error.decision
+    return None
 
 
 def _execution(

@@ -27,7 +27,7 @@ def _option(name: str) -> click.Option:
         return click.Option([name], type=click.Choice(metavar.split("|")), help=text)
     if kind == "flag":
         return click.Option([name], is_flag=True, help=text)
-    path = click.Path() if name == "--layer" else None
+    path = click.Path() if name in ("--layer", "--ledger") else None
     return click.Option([name], metavar=metavar, multiple=kind == "many", type=path, help=text)
 
 

@@ -26,15 +26,17 @@ _NARROWING = ("only", "deny", "ask", "autonomy", "limits", "exclude_memory")
 _ENTRY = ("tool", "args", "ok", "at")
 
 
-def session_from(text: str | None) -> Session:
+def session_from(text: str | None, *, lasting: bool = False) -> Session:
     """The session; here a person can be asked unless it says otherwise.
+
+    `lasting`: what it spends is kept; then it is a session of its own, whose limits no other process uses up.
 
     Raises:
         CommandError: not JSON, an unknown key, a value of another kind.
     """
     said = _object(text or "{}", "--session", _SESSION)
     said.setdefault("interactive", True)
-    said["id"] = "one call"
+    said["id"] = "" if lasting else "one call"  # "": no other's
     if "history" in said:
         said["history"] = [_entry(entry) for entry in _list(said["history"], "--session", "history")]
     for key in ("env", "server_cwd", "context"):

@@ -2,12 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 import pytest
 
 from tests.budgets.stories import Clock, Story, agent, call, reserve, reserved, usd
-from zcpolicy import FactsError, Narrowing
+from zcpolicy import FactsError, Narrowing, PermitError
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.program import pack
@@ -25,6 +26,27 @@ def test_the_sixth_runs_and_the_seventh_is_told_when_to_retry(ledger: Ledger) ->
     assert (denied.reason, denied.retry_after) == ("budget", 3_600 - 6 * 60)
     story.clock.now += 3_600 - 6 * 60
     assert call(run, "k7") == "ran"
+
+
+def test_a_place_that_another_took_while_the_call_was_permitted(ledger: Ledger) -> None:
+    story = Story(agent("limit 1 calls to ping per hour"), ledger=ledger)
+    run, quicker, looks = story.run(), story.run(), count(1)
+    quicker.permit(quicker.decide("pong", {}))  # from now on a decision looks at the ledger
+
+    def clock() -> float:
+        if next(looks) == 3:  # the decision, the same again, and now the reservation
+            quicker.permit(quicker.decide("ping", {}))
+        return 1_000.0
+
+    run.session.clock = clock
+    with pytest.raises(PermitError, match="budget") as refused:
+        run.permit(run.decide("ping", {}))
+    denied = refused.value.decision
+    assert denied is not None
+    assert (denied.effect, denied.reason, denied.tool, denied.retry_after) == ("deny", "budget", "ping", 3_600)
+    with pytest.raises(PermitError, match="budget") as refused:
+        run.permit(run.decide("ping", {}))
+    assert refused.value.decision is not None
 
 
 def test_one_place_and_many_callers(ledger: Ledger) -> None:

@@ -306,7 +306,8 @@ def test_deciding_on_a_compiled_policy_loads_no_language(cli: Cli, tmp_path: Pat
     ours = {name for name in modules if name.startswith("policy_lang")}
     assert {name for name in ours if not name.startswith("policy_lang.cli")} == {"policy_lang"}
     assert (
-        set(modules) & {"lark", "click", "rich", "pydantic", "dataclasses", "inspect", "pathlib", "argparse"} == set()
+        set(modules) & {"lark", "click", "rich", "pydantic", "dataclasses", "inspect", "pathlib", "argparse", "sqlite3"}
+        == set()
     )
 
 

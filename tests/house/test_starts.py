@@ -11,7 +11,7 @@ import policy_lang
 
 HEAVY = {
     "lark", "pydantic", "click", "rich", "dataclasses", "inspect", "asyncio", "policy_lang", "z3", "ssl", "socket",
-    "importlib.metadata", "email", "unittest", "logging", "argparse",
+    "importlib.metadata", "email", "unittest", "logging", "argparse", "sqlite3",
 }  # fmt: skip
 LIBRARIES = {"re2", "ada_url", "tree_sitter", "tree_sitter_bash", "idna"}
 POLICY = """\
@@ -67,4 +67,4 @@ def test_a_decision_loads_what_its_rule_needs(
     effect, modules = json.loads(python(DECIDE, str(compiled), tool, json.dumps(arguments)))
     assert effect == "allow"
     assert set(modules) & LIBRARIES <= may_load
-    assert set(modules) & {"lark", "pydantic", "click", "rich", "policy_lang"} == set()
+    assert set(modules) & {"lark", "pydantic", "click", "rich", "policy_lang", "sqlite3"} == set()
