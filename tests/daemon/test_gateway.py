@@ -79,6 +79,7 @@ WRONG: dict[str, tuple[dict[str, Any], int]] = {
     "no object": ({"content": b"[]"}, 400),
     "no text": ({"json": {"agent": "worker"}}, 400),
     "a misspelt member": ({"json": {"agent": "worker", "text": "x", "sesion": "y"}}, 400),
+    "a flag that is none": ({"json": {"agent": "worker", "text": "x", "resume": "true"}}, 400),
     "an agent that is not served": ({"json": {"agent": "boss", "text": "x"}}, 403),
     "an agent that is not there": ({"json": {"agent": "nobody", "text": "x"}}, 403),
     "a session that is not there": ({"json": {"agent": "worker", "text": "x", "session": "y"}}, 404),

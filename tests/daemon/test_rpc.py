@@ -93,6 +93,7 @@ ERRORS: dict[str, tuple[str | bytes, int]] = {
     "an agent that is not served": ('{"jsonrpc": "2.0", "id": 1, "method": "turn", "params": {"agent": "boss", "text": "x"}}', -32000),
     "a question that is not open": ('{"jsonrpc": "2.0", "id": 1, "method": "approve", "params": {"question": "x", "answer": "yes"}}', -32602),
     "an answer that is none": ('{"jsonrpc": "2.0", "id": 1, "method": "approve", "params": {"question": "x", "answer": "sure"}}', -32602),
+    "a flag that is none": ('{"jsonrpc": "2.0", "id": 1, "method": "turn", "params": {"agent": "worker", "text": "x", "resume": 1}}', -32602),
     "no turn to go on with": ('{"jsonrpc": "2.0", "id": 1, "method": "turn", "params": {"agent": "worker", "resume": true}}', -32000),
 }  # fmt: skip
 

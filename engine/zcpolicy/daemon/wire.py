@@ -43,6 +43,14 @@ def text_in(members: Mapping[str, Any], name: str, otherwise: str | None = None)
     return found
 
 
+def flag_in(members: Mapping[str, Any], name: str) -> bool:
+    """A member that is true or false; not there, it is false. Raises BadInput."""
+    found = members.get(name, False)
+    if type(found) is not bool:
+        raise BadInput(f"`{name}` is neither true nor false")
+    return found
+
+
 def only(members: Mapping[str, Any], *names: str) -> None:
     """Raises BadInput for members that mean nothing: a misspelt one must not be passed over."""
     if not members.keys() <= set(names):

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
-from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, listed, only, read_object, text_in, told
+from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, flag_in, listed, only, read_object, text_in, told
 from zcpolicy.facts import Narrowing
 
 Handle = Callable[[Request, str], Awaitable[Response]]
@@ -92,7 +92,7 @@ class _Gateway:
     async def _turn(self, request: Request, client: str) -> Response:
         members = read_object(await _body(request))
         only(members, "agent", "text", "session", "resume")
-        resume = members.get("resume", False) is True
+        resume = flag_in(members, "resume")
         agent, text = text_in(members, "agent"), text_in(members, "text", "" if resume else None)
         seat = self._seat(client, text_in(members, "session", ""))
         result = await self.host.turn(replace(self._order(agent, text, seat), resume=resume))

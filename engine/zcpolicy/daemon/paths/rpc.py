@@ -21,7 +21,7 @@ from zcpolicy.approvals.question import Answer, Approve, Question, Reject
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
-from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, NotJson, listed, only, read_object, text_in, told
+from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, NotJson, flag_in, listed, only, read_object, text_in, told
 from zcpolicy.exact import is_object
 from zcpolicy.facts import Narrowing
 
@@ -177,7 +177,7 @@ class _Connection:
 
     async def _turn(self, params: dict[str, Any], name: Any) -> None:
         only(params, "agent", "text", "resume")
-        resume = params.get("resume", False) is True
+        resume = flag_in(params, "resume")
         order = replace(self._order(params, text_in(params, "text", "" if resume else None)), resume=resume)
         if self.running is not None and not self.running.done():
             raise _Fault(BUSY, "a turn is running")
