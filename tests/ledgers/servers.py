@@ -19,16 +19,20 @@ class Server:
     """`start` and `stop` may be repeated: with `appendonly` what was written is there again. `kill`: as by a crash."""
 
     def __init__(self, folder: Path, *, appendonly: bool = False, cluster: bool = False) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._command = [
-            "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "",
-            "--appendonly", "yes" if appendonly else "no", "--appendfsync", "always", "--loglevel", "warning", "--cluster-enabled", "yes" if cluster else "no",
+        self._options = [
+            "--bind", "127.0.0.1", "--dir", str(folder), "--save", "",
+            "--appendonly", "yes" if appendonly else "no", "--appendfsync", "always", "--loglevel", "warning",
+            "--cluster-enabled", "yes" if cluster else "no",
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
-        self.start()
+        for _ in range(5):  # somebody else may take the port, and a cluster wants one below 55,536
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port: int = probe.getsockname()[1]
+            self.url = f"redis://127.0.0.1:{self.port}/0"
+            if self.start():
+                return
+        raise AssertionError("redis-server does not start")
 
     def ledger(self, name: str = "default", **other: Any) -> RedisLedger:
         return RedisLedger(self.url, name=name, timeout=SLOW_SECONDS, **other)
@@ -38,18 +42,20 @@ class Server:
         library: Any = redis.Redis  # whose answers have no types
         return library(port=self.port, socket_timeout=SLOW_SECONDS, decode_responses=True)
 
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def start(self) -> bool:
+        """Whether it answers, and it is this one."""
+        command = ["redis-server", "--port", str(self.port), *self._options]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + SLOW_SECONDS
         with self.client() as client:
-            while True:
+            while self._process.poll() is None and time.monotonic() < end:
                 try:
-                    client.ping()
+                    if client.info("server")["process_id"] == self._process.pid:
+                        return True
                 except redis.RedisError:
-                    assert time.monotonic() < end, "redis-server does not start"
                     time.sleep(0.02)
-                else:
-                    return
+        self.kill()
+        return False
 
     def kill(self) -> None:
         if self._process is not None:

@@ -166,7 +166,7 @@ def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Se
     refused(ledger, "the ledger's server cannot be used: ConnectionError")
     with pytest.raises(LedgerUnavailable):
         ledger.dispatch("a", 0.0)
-    own.start()
+    assert own.start()
     assert ledger.dispatch("a", 0.0)
     assert got(ledger.reserve("b", spender(), CALL, TWO, 0.0))
     assert not got(ledger.reserve("c", spender(), CALL, TWO, 0.0))
