@@ -154,12 +154,14 @@ def conclude(bodies: Sequence[BodyPlan], bits: int) -> Verdict:
         said.append(Said(None, "deny", ("protected",), ()))
     elif bits & MAYBE_PROTECTED:
         said.append(Said(None, "ask", (), ()))
-    effect: Answer = min((one.effect for one in said), key=RANK.__getitem__)
+    effect: Answer = min((one.effect for one in said), key=RANK.__getitem__, default="deny")  # nobody grants anything
     deciding = [one for one in said if one.effect == effect]
     rules = tuple(rule for one in deciding for rule in one.rules)
     if effect == "deny":
         reasons = {reason for one in deciding for reason in one.reasons}
-        return Verdict("deny", next(reason for reason in REASONS if reason in reasons), rules, tuple(said))
+        return Verdict(
+            "deny", next((reason for reason in REASONS if reason in reasons), "not-granted"), rules, tuple(said)
+        )
     if effect == "ask":
         unheard = _nobody_to_ask(bodies, deciding, bits)
         if unheard is not None:

@@ -299,6 +299,13 @@ def unresolved(error: ResolveError) -> str:
 
 def execution(state: State) -> ResolvedAgentExecution:
     """The execution of a state, on record. For `Resolver`."""
+    run = unlisted(state)
+    enrol(run, state)
+    return run
+
+
+def unlisted(state: State) -> ResolvedAgentExecution:
+    """An execution that can decide, and has no authority: nothing acts with it. For `Resolver`."""
     run: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
     put(run, "resolver", state.resolver)
     put(run, "session", state.session)
@@ -307,5 +314,4 @@ def execution(state: State) -> ResolvedAgentExecution:
     put(run, "surface", state.surface)
     put(run, "_plans", state.stack.decides)
     put(run, "_state", state)
-    enrol(run, state)
     return run

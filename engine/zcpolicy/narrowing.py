@@ -57,12 +57,14 @@ def body_of(narrowing: Narrowing, program: Program, ids: Mapping[ToolName, int])
 
 
 def portable(narrowing: Narrowing, program: Program) -> dict[str, Any]:
-    """JSON that means the same under any program: the tools of its limits by name."""
+    """JSON that means the same under any program: the tools of its limits by name. It shares nothing with anything."""
+    from json import dumps, loads
+
     limits: list[dict[str, Any]] = [dict(limit) for limit in narrowing.limits]
     for limit in limits:
         if "tools" in limit:
             limit["tools"] = _listed(names_in(program, limit["tools"]))
-    return {
+    saved: dict[str, Any] = {
         "only": None if narrowing.only is None else _listed(narrowing.only),
         "deny": _listed(narrowing.deny),
         "ask": _listed(narrowing.ask),
@@ -70,6 +72,8 @@ def portable(narrowing: Narrowing, program: Program) -> dict[str, Any]:
         "limits": limits,
         "exclude_memory": narrowing.exclude_memory,
     }
+    copied: dict[str, Any] = loads(dumps(saved))
+    return copied
 
 
 def restored(saved: dict[str, Any], ids: Mapping[ToolName, int]) -> Narrowing:

@@ -11,7 +11,7 @@ from zcpolicy.authority import State, executions_of, genuine, load
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.delegation import is_independent, refusal, stack_below
-from zcpolicy.execution import ResolvedAgentExecution, execution, unresolved
+from zcpolicy.execution import ResolvedAgentExecution, execution, unlisted, unresolved
 from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, skeleton
@@ -152,8 +152,9 @@ class Resolver(Sealed):
             put(made, "_clients", old._clients)
             put(made, "_generations", line)
             line.newest = made
-            for run in executions_of(old):  # what they remember of the old policy must not decide again
-                run.stack.decides.clear()
+            stacks = [*old._by_agent.values(), *(run.stack for run in executions_of(old))]
+            for stack in stacks:  # what they remember of the old policy must not decide again
+                stack.decides.clear()
         return made
 
     def resolve(
@@ -240,12 +241,16 @@ class Resolver(Sealed):
         return run
 
     def decide(self, agent: str, tool: ToolName, arguments: object, *, session: Session | None = None) -> Decision:
-        """One decision without holding an execution; an unknown agent, or a skill of another policy, is a deny."""
+        """One decision without holding an execution. What `resolve` would refuse is a deny.
+
+        It is an answer and no more: the decision's `run` is on no record, so that nothing can be permitted with it.
+        """
         if self.newest is not self:
             return self.newest.decide(agent, tool, arguments, session=session)
         facts = session if session is not None else Session()
         skills = tuple(sorted(facts.skills))
         try:
+            _facts_of(facts, None)
             known_skills(self.program, skills)
             stack = self._stack(agent, facts, None, skills)
         except ResolveError as error:
@@ -256,7 +261,7 @@ class Resolver(Sealed):
         return self._alone(stack, facts).decide(tool, arguments)
 
     def _alone(self, stack: Stack, session: Session) -> ResolvedAgentExecution:
-        return execution(State(self, stack, session, None, "decide", None, False, False))
+        return unlisted(State(self, stack, session, None, "decide", None, False, False))
 
     # --- for the engine ------------------------------------------------------------------------------------------
 

@@ -30,7 +30,9 @@ _FIELDS: Final = {
 
 
 def ticket_of(run: ResolvedAgentExecution) -> dict[str, Any]:
-    """`{"line": […]}`: the outermost execution first."""
+    """`{"line": […]}`: the outermost execution first. A copy: whoever holds it holds nothing of the execution."""
+    from json import dumps, loads
+
     line: list[dict[str, Any]] = []
     one: ResolvedAgentExecution | None = run
     while one is not None:
@@ -47,7 +49,8 @@ def ticket_of(run: ResolvedAgentExecution) -> dict[str, Any]:
             }
         )
         one = state.parent
-    return {"line": line[::-1]}
+    copied: dict[str, Any] = loads(dumps({"line": line[::-1]}))
+    return copied
 
 
 def resumed(

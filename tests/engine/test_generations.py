@@ -174,3 +174,11 @@ def test_runs_for_later_end_where_the_depth_does() -> None:
         one = resolver.resolve("a", session=Session(), parent=one, later=True)
     with pytest.raises(ResolveError, match="depth of 2"):
         resolver.resolve("a", session=Session(), parent=one, later=True)
+
+
+def test_what_is_written_into_a_ticket_changes_no_execution() -> None:
+    resolver = Resolver(loads(OLD))
+    run = resolver.resolve("a", narrowing=Narrowing(only=["look"]))
+    run.ticket()["line"][0]["narrowing"]["only"].append("act")
+    resolver.publish(loads(OLD))
+    assert run.decide("act", {}).reason == "outside-only"

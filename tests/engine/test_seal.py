@@ -117,3 +117,23 @@ def test_who_acts_and_for_whom(resolver: Resolver) -> None:
         "agent": "weak", "client": "c", "session": "s2", "turn": "t2", "surface": "delegate", "depth": 1,
         "line": [["strong", "s1"]],
     }  # fmt: skip
+
+
+def test_a_decision_without_an_execution_permits_nothing(resolver: Resolver) -> None:
+    """Its execution is on no record: it stands under no delegator and no narrowing, so that nothing may act with it."""
+    decision = resolver.decide("strong", "act", {})
+    assert decision.effect == "allow"
+    for use in (genuine, lambda run: run.permit(decision), lambda run: run.ticket(), lambda run: run.registry):
+        with pytest.raises(SealError, match="is no execution"):
+            use(decision.run)
+
+
+def test_a_childs_session_is_not_decided_about_without_its_delegator(resolver: Resolver) -> None:
+    session = Session(id="child")
+    resolver.resolve("weak", parent=resolver.resolve("strong", narrowing=Narrowing(only=[])), session=session)
+    decision = resolver.decide("weak", "look", {}, session=session)
+    assert (decision.effect, decision.reason) == ("deny", "stale-policy")
+
+
+def test_an_unknown_agent_has_no_tools(resolver: Resolver) -> None:
+    assert resolver.decide("nobody", "look", {}).run.tools() == ()
