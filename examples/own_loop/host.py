@@ -30,7 +30,7 @@ async def act(run, io, wanted):
         return "waiting for a person" if isinstance(call, Paused) else call.text
     async with call:  # (2) gives back what is not used, whatever happens
         await call.start()  # (3) from here on it counts
-        result = TOOLS[wanted["name"]](**call.arguments)  # what runs is what was judged
+        result = TOOLS[call.decision.tool](**call.arguments)  # what runs is what was judged, or what a person made of it
         await call.finish(ok=True)  # (4)
     return result
 
