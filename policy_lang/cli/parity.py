@@ -65,12 +65,13 @@ def _paths(names: Sequence[str]) -> "Sequence[Path]":
     Raises:
         CommandError: there is no such path, or a library that a path stands on is not installed.
     """
-    if find_spec("starlette") is None:
-        raise CommandError("the path `gateway` needs starlette: install `zcpolicy[parity]`")
     from zcpolicy.parity.reference import PATHS
 
     _known(names, [path.name for path in PATHS], "path")
-    return [path for path in PATHS if not names or path.name in names]
+    meant = [path for path in PATHS if not names or path.name in names]
+    if any(path.name == "gateway" for path in meant) and find_spec("starlette") is None:
+        raise CommandError("the path `gateway` needs starlette: install `zcpolicy[parity]`, or name other paths")
+    return meant
 
 
 def _settings(names: Sequence[str]) -> "Sequence[Setting]":

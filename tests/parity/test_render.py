@@ -126,3 +126,12 @@ WRONG = {
 def test_what_is_not_there(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("parity", *words)) == 2
     assert capsys.readouterr().err == WRONG[words]
+
+
+def test_only_the_gateway_needs_a_library(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("policy_lang.cli.parity.find_spec", lambda _name: None)
+    assert main(("parity", "--path", "run", "--setting", "deny")) == 0
+    capsys.readouterr()
+    assert main(("parity",)) == 2
+    told = "zcpolicy: the path `gateway` needs starlette: install `zcpolicy[parity]`, or name other paths\n"
+    assert capsys.readouterr().err == told
