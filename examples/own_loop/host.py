@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import policy_lang
-from zcpolicy import Resolver, Session
+from zcpolicy import ResolvedAgentExecution, Resolver, Session
 from zcpolicy.approvals.question import Approve, Approvers, Question, Reject
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.gate import Admitted, Paused, admit
@@ -23,14 +23,16 @@ def person(question: Question) -> Approve | Reject:
     return Approve() if question.arguments["amount"] < 40 else Reject("too much")
 
 
-async def act(run, io, wanted):
-    """One call that the model wants: what the model is told of it."""
-    call = await admit(run, wanted["name"], wanted["arguments"], io)  # (1) decide, ask, reserve, mark
+async def act(run: ResolvedAgentExecution, io: ResolvedIo, name: str, arguments: str) -> str:
+    """One call that the model wants, its arguments as JSON text: what the model is told of it."""
+    call = await admit(run, name, arguments, io)  # (1) decide, ask, reserve, mark
     if not isinstance(call, Admitted):
         return "waiting for a person" if isinstance(call, Paused) else call.text
     async with call:  # (2) gives back what is not used, whatever happens
         await call.start()  # (3) from here on it counts
-        result = TOOLS[call.decision.tool](**call.arguments)  # what runs is what was judged, or what a person made of it
+        result = TOOLS[call.decision.tool](
+            **call.arguments
+        )  # what runs is what was judged, or what a person made of it
         await call.finish(ok=True)  # (4)
     return result
 
@@ -49,8 +51,9 @@ async def main() -> None:
         ("read_mail", {"id": "m1"}),
         ("refund", {"order": 7, "amount": 5}),
     ]:
-        print(f"{name} {json.dumps(arguments)}")
-        print("  told:  ", await act(run, io, {"name": name, "arguments": arguments}))
+        sent = json.dumps(arguments)
+        print(name, sent)
+        print("  told:  ", await act(run, io, name, sent))
 
 
 if __name__ == "__main__":

@@ -109,7 +109,6 @@ def _decided(
 
 def _charging(program: Program, read: Words) -> Resolver:
     """A resolver whose limits see what others spent. The ledger's files are protected, and a link to them."""
-    from os.path import abspath, realpath
     from sqlite3 import Error
 
     from zcpolicy.ledgers.contract import LedgerUnavailable
@@ -118,9 +117,9 @@ def _charging(program: Program, read: Words) -> Resolver:
 
     named = read.one("--ledger") or ""
     try:
-        ledger = SqliteLedger(realpath(named))
+        ledger = SqliteLedger(named)
         ledger.now(0.0)  # opens it: where no limit applies, nothing else would tell that it cannot be used
-        return Resolver(program, ledger=ledger, protected=(abspath(named),))  # noqa: PTH100 - the link, not what it leads to
+        return Resolver(program, ledger=ledger)
     except (LedgerUnavailable, OSError) as error:
         why = error.__context__ if isinstance(error.__context__, Error) else error
         raise CommandError(f"`{named}` cannot be used as a ledger: {why}") from None

@@ -31,7 +31,7 @@ from zcpolicy.ledgers.contract import (
 )
 from zcpolicy.ledgers.forks import begins_after_fork
 from zcpolicy.ledgers.reservations import Reservation
-from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, COLUMNS, opened
+from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, COLUMNS, files_of, opened
 from zcpolicy.ledgers.wire import charges_of, charges_text, odd, spender_of, spender_text, tag_text
 
 MAX_ENTRIES_READ: Final = 1_000
@@ -57,7 +57,7 @@ class SqliteLedger:
 
     def __init__(self, path: str | os.PathLike[str], *, synced: bool = False) -> None:
         self._path = os.path.abspath(path)
-        self.files: tuple[str, ...] = tuple(self._path + end for end in ("", "-wal", "-shm", "-journal"))
+        self.files: tuple[str, ...] = files_of(path)
         self._synced = synced
         self._closed = False
         self._db: sqlite3.Connection | None = None

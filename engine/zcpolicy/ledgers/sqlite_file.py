@@ -42,6 +42,14 @@ forgotten. `tags`: which reservations a pot must look at, so that a process that
 """
 
 
+def files_of(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """All that SQLite may write for a file, absolute, for a resolver's protected files: where the path is a link, also
+    beside the file that it leads to.
+    """
+    names = dict.fromkeys((os.path.abspath(path), os.path.realpath(path)))
+    return tuple(f"{name}{end}" for name in names for end in ("", "-wal", "-shm", "-journal"))
+
+
 def opened(path: str, *, synced: bool) -> sqlite3.Connection:
     """A connection without a transaction. `synced`: it waits for the disk."""
     try:

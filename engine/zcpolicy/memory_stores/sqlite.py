@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Any
 
 from zcpolicy.exact import is_list
+from zcpolicy.ledgers.sqlite_file import files_of
 from zcpolicy.memory import MemoryEntry, MemoryScope, Shelf, genuine_scope, handed, written
 from zcpolicy.memory_stores.contract import MAX_RANKED, MemoryUnavailable, asked_for, ranked, words_of
 
@@ -58,8 +59,7 @@ class SqliteMemory:
 
     def __init__(self, path: str | os.PathLike[str], *, full_text: bool = True) -> None:
         file = str(Path(path).absolute())
-        names = dict.fromkeys((file, str(Path(file).resolve())))  # SQLite names the others after what a link leads to
-        self.files = tuple(f"{name}{end}" for name in names for end in ("", "-wal", "-shm", "-journal"))
+        self.files = files_of(path)
         self._lock = Lock()
         try:
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))  # what people say is not for others on the machine
