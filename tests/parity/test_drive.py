@@ -1,0 +1,79 @@
+"""What a path may do wrong, and what is told of it."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+
+import policy_lang
+from zcpolicy.loop.messages import Message, ModelRequest, ModelResponse
+from zcpolicy.parity import drive as driving
+from zcpolicy.parity.direct import drive
+from zcpolicy.parity.matrix import Cell, matrix
+from zcpolicy.parity.probe import Drive, Path, Probe
+from zcpolicy.parity.settings import SETTINGS
+from zcpolicy.resolver import Resolver
+
+COMPILED = cache(policy_lang.loads)
+DENY = next(setting for setting in SETTINGS if setting.name == "deny")
+
+
+def cell(path: Drive) -> Cell:
+    """`deny` on a path."""
+    return asyncio.run(matrix([Path("path", path)], COMPILED, [DENY])).cells[0]
+
+
+async def raises(_probe: Probe) -> Sequence[str]:
+    raise ValueError("the socket is closed")
+
+
+async def hangs(_probe: Probe) -> Sequence[str]:
+    await asyncio.Event().wait()
+    return []
+
+
+async def does_nothing(probe: Probe) -> Sequence[str]:
+    return ["parity done" for _ in probe.tasks]
+
+
+async def resolves_elsewhere(probe: Probe) -> Sequence[str]:
+    """A resolver of the path's own: no generation, ledger or protected file of the host reaches it."""
+    probe.resolver = Resolver(probe.resolver.program)
+    return await drive(probe)
+
+
+async def asks_twice(probe: Probe) -> Sequence[str]:
+    told = await drive(probe)
+    access = probe.access(probe.agent)
+    async for piece in access.model.stream(ModelRequest("", (Message("user", "x"),), ())):
+        assert isinstance(piece, (str, ModelResponse))
+    return told
+
+
+async def tells_too_little(probe: Probe) -> Sequence[str]:
+    await drive(probe)
+    return []
+
+
+SAID: dict[str, tuple[Drive, str]] = {
+    "it raises": (raises, "ValueError: the socket is closed"),
+    "it is not over": (hangs, "it was not at its end after 0 seconds"),
+    "it does nothing": (does_nothing, "neither as with it nor as without it"),
+    "it resolves elsewhere": (resolves_elsewhere, "otherwise than the seam alone: fields"),
+    "it asks the model beside the loop": (asks_twice, "otherwise than the seam alone: requests, fields"),
+    "its caller hears nothing": (tells_too_little, "otherwise than the seam alone: done"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_nothing_that_a_path_does_passes_for_enforced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, note = SAID[name]
+    if path is hangs:
+        monkeypatch.setattr(driving, "MAX_DRIVE_SECONDS", 0.2)
+    found = cell(path)
+    assert (found.status, found.note) == ("partly", note)
+
+
+def test_the_seam_alone_is_enforced() -> None:
+    assert cell(drive) == Cell("path", "deny", "tools", "enforced", DENY.expect, DENY.expect)
