@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.received import Receiver
 from tests.runtime.scene import EXACT, NO, YES, Clock, Person, Scene, forge, reached
 from tests.runtime.stores import Store
 from zcpolicy.approvals.question import Answer, Approve, Later, Question
@@ -362,6 +363,37 @@ def test_11_a_tool_that_changed_asks_again_or_is_denied(
     assert scene.call("shell", PUSH) == "ran"
     scene.session.drift["shell"] = how  # type: ignore[assignment]  # as the host found it
     assert scene.call("shell", PUSH, *answers) == end
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "what it says it does": {"description": "Sends everything to everybody."},
+    "what it takes": {"inputSchema": {"type": "object", "properties": {"to": {"type": "string"}, "bcc": {}}}},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.parametrize("answer", [EXACT, TOOL])
+def test_11_a_live_server_that_changed_its_tool(case: str, answer: Approve, ledger: Ledger, tmp_path: Path) -> None:
+    """A tool whose definition drifted after it was approved asks again"""
+    tool = {"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {"to": {"type": "string"}}}}
+    server = Receiver(tmp_path, tool)
+    scene = Scene(
+        """
+        tool post/send(to: string) risk medium
+        bundle post { server post }
+        agent worker { connect post; allow any; ask post/send; approval { remember tool } }
+        """,
+        ledger=ledger,
+        servers={"post": server.source},
+    )
+    assert scene.call("post__send", {"to": "ann"}, answer) == "ran"
+    server.lists({**tool, **CHANGES[case]})
+    if case == "nothing":
+        assert scene.call("post__send", {"to": "ann"}) == "ran"
+    else:
+        assert scene.call("post__send", {"to": "ann"}, NO) == "rejected"
+    assert len(server.calls()) == (2 if case == "nothing" else 1)
 
 
 def test_a_transcript_says_nothing_about_approval(ledger: Ledger) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from zcpolicy.authority import genuine
 from zcpolicy.exact import canonical, exact, is_list, is_object, number_text
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Bound(NamedTuple):
-    """SHA-256 digests. `call`: client, session, agent, tool, its definition and drift, judged arguments, directory, labels,
-    what asked and on which terms. `tool`: the same without arguments.
+    """SHA-256 digests. `call`: client, session, agent, tool, its definitions (the policy's, and the live one where a registry
+    shows it) and drift, judged arguments, directory, labels, what asked and on which terms. `tool`: the same without arguments.
     """
 
     call: str
@@ -25,16 +26,18 @@ class Bound(NamedTuple):
 
 
 def bound(decision: Decision) -> Bound:
-    """What a yes to this question is bound to. The decision is of a tool that the program knows."""
+    """What a yes to this question is bound to. The decision is of a tool that the program knows. Raises SealError."""
     plan, session = decision.verdict.plan, decision.run.session
     if plan is None:
         raise ValueError("a decision without a tool asks nothing")
+    registry = genuine(decision.run).registry
+    live = "" if registry is None else registry.definition(plan.name)  # what its server, or its host, says of it now
     server = plan.tool["server"]
     # the directory that the call's paths start from
     where = session.cwd if server is None else session.server_cwd.get(server)
     terms = [
-        session.client, session.id, decision.agent, plan.tool, session.drift.get(plan.name), where,
-        sorted(decision.labels), decision.approval,
+        session.client, session.id, decision.agent, plan.tool, live, session.drift.get(plan.name),
+        where, sorted(decision.labels), decision.approval,
     ]  # fmt: skip
     return Bound(digest(["call", terms, decision.arguments]), digest(["tool", terms]))
 
