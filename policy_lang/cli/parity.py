@@ -1,6 +1,6 @@
-"""`zcpolicy parity`: drives every path of the reference host with every setting, and prints which enforces which.
+"""`zcpolicy parity`: drives every path of a host with every setting, and prints which enforces which.
 
-In: nothing but the options. Out: the matrix; status 1 where a path does not enforce a setting.
+In: the paths of the reference host, or those that a module of one's own has. Out: the matrix; status 1 where a path does not enforce a setting.
 """
 
 import asyncio
@@ -8,9 +8,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -34,15 +35,16 @@ _WORDS: Final[dict[str, tuple[str, StyleName]]] = {
 
 
 @click.command("parity", epilog="Example: zcpolicy parity --format markdown > docs/parity-matrix.md")
+@click.option("--host", metavar="MODULE:NAME", help="The paths of your own host. [default: the reference host]")
 @click.option("--path", "names", metavar="NAME", multiple=True, help="Drive only this path; repeat it.")
 @click.option("--setting", "wanted", metavar="NAME", multiple=True, help="Show only this setting; repeat it.")
 @format_option("markdown", "html")
-def command(names: tuple[str, ...], wanted: tuple[str, ...], style: str) -> int:
-    """Drive every path of the reference host with every setting, and show which path enforces which."""
+def command(host: str | None, names: tuple[str, ...], wanted: tuple[str, ...], style: str) -> int:
+    """Drive every path of a host with every setting, and show which path enforces which."""
     from zcpolicy.parity import render
     from zcpolicy.parity.matrix import matrix
 
-    paths, settings = _paths(names), _settings(wanted)
+    paths, settings = _paths(host, names), _settings(wanted)
     if sys.stderr.isatty() and style == "human":
         print("driving every path with every setting …", end="", file=sys.stderr, flush=True)
     made = asyncio.run(matrix(paths, cache(policy_lang.loads), settings))
@@ -59,7 +61,7 @@ def command(names: tuple[str, ...], wanted: tuple[str, ...], style: str) -> int:
     return int(not made.enforced)
 
 
-def _paths(names: Sequence[str]) -> "Sequence[Path]":
+def _paths(host: str | None, names: Sequence[str]) -> "Sequence[Path]":
     """The paths that are meant.
 
     Raises:
@@ -67,11 +69,36 @@ def _paths(names: Sequence[str]) -> "Sequence[Path]":
     """
     from zcpolicy.parity.reference import PATHS
 
-    _known(names, [path.name for path in PATHS], "path")
-    meant = [path for path in PATHS if not names or path.name in names]
+    known = PATHS if host is None else _own(host)
+    _known(names, [path.name for path in known], "path")
+    meant = [path for path in known if not names or path.name in names]
+    if host is not None:
+        return meant
     if any(path.name == "gateway" for path in meant) and find_spec("starlette") is None:
         raise CommandError("the path `gateway` needs starlette: install `zcpolicy[parity]`, or name other paths")
     return meant
+
+
+def _own(host: str) -> "Sequence[Path]":
+    """The paths of a module, which is found from the current folder as well.
+
+    Raises:
+        CommandError: there is no such module or name, or it is no list of paths.
+    """
+    from zcpolicy.parity.probe import Path
+
+    module, _, name = host.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found: Any = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CommandError(f"--host `{host}` cannot be loaded: {error}") from None
+    finally:
+        sys.path.remove("")
+    listed: list[Any] = list(found) if type(found) in (list, tuple) else []
+    if not listed or not all(type(path) is Path for path in listed):
+        raise CommandError(f"--host `{host}` is no list of `zcpolicy.parity.probe.Path`")
+    return listed
 
 
 def _settings(names: Sequence[str]) -> "Sequence[Setting]":

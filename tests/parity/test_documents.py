@@ -19,4 +19,4 @@ def test_the_page_is_what_this_run_produces(parity_matrix: Matrix) -> None:
 
 
 def test_the_guide_does_what_it_tells(tmp_path: Path) -> None:
-    assert run_story(DOCS / "parity.md", tmp_path) == 3
+    assert run_story(DOCS / "parity.md", tmp_path) == 4

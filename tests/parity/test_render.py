@@ -118,6 +118,9 @@ def test_the_other_formats(style: str, begins: str, capsys: pytest.CaptureFixtur
 WRONG = {
     ("--path", "ruun"): "zcpolicy: there is no path `ruun`; did you mean `run`?\n",
     ("--setting", "deni"): "zcpolicy: there is no setting `deni`; did you mean `deny`?\n",
+    ("--host", "no_such:PATHS"): "zcpolicy: --host `no_such:PATHS` cannot be loaded: No module named 'no_such'\n",
+    ("--host", "json"): "zcpolicy: --host `json` cannot be loaded: module 'json' has no attribute ''\n",
+    ("--host", "json:dumps"): "zcpolicy: --host `json:dumps` is no list of `zcpolicy.parity.probe.Path`\n",
     ("--setting", "?"): "zcpolicy: there is no setting `?`\n",
 }
 

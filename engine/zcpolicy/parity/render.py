@@ -54,8 +54,12 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
 def summary(matrix: Matrix) -> str:
     """One line: how many of how many."""
     wrong = [f"{matrix.count(status)} {status}" for status in ("partly", "not applied") if matrix.count(status)]
-    said = f"{len(matrix.settings)} settings on {len(matrix.paths)} paths: "
+    said = f"{_counted(len(matrix.settings), 'setting')} on {_counted(len(matrix.paths), 'path')}: "
     return said + (", ".join([f"{matrix.count('enforced')} enforced", *wrong]) if wrong else "all enforced")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def brief(parts: Mapping[str, Json]) -> str:
