@@ -22,9 +22,7 @@ class Receiver:
     def __init__(self, folder: Path, *tools: Mapping[str, Any]) -> None:
         self._tools, self._sent = folder / "tools.json", folder / "sent"
         self.lists(*tools)
-        self.source = McpServer(
-            StdioServer(sys.executable, (str(RECEIVER), str(self._tools), str(self._sent))).connect
-        )
+        self.source = McpServer(StdioServer(sys.executable, (str(RECEIVER), str(self._tools), str(self._sent))).connect)
 
     def lists(self, *tools: Mapping[str, Any]) -> None:
         """The tools that it lists from now on."""

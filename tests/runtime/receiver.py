@@ -33,9 +33,13 @@ def keep_input(log: Path) -> None:
     Thread(target=copy, daemon=True).start()
 
 
+def listing(tools: Path) -> list[types.Tool]:
+    return [types.Tool(**one) for one in json.loads(tools.read_text("utf-8"))]
+
+
 async def serve(tools: Path) -> None:
     async def listed(_context: Any, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[types.Tool(**one) for one in json.loads(tools.read_text("utf-8"))])
+        return types.ListToolsResult(tools=listing(tools))
 
     async def called(_context: Any, params: Any) -> types.CallToolResult:
         return types.CallToolResult(content=[types.TextContent(type="text", text=f"{params.name} is done")])

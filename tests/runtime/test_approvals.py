@@ -155,9 +155,7 @@ def test_7_a_no_that_comes_later_stands_for_whoever_goes_on(store: Store) -> Non
         await run.approvals.answer(question, NO)
         for _ in range(2):
             nobody = Person()
-            went = await scene.turn(
-                "done", person=nobody, messages=first.result.messages, resume=first.result.state
-            )
+            went = await scene.turn("done", person=nobody, messages=first.result.messages, resume=first.result.state)
             assert (went.result.status, scene.ran, nobody.asked) == ("done", [], [])
 
     asyncio.run(story())
@@ -173,7 +171,10 @@ def _raises(_question: Question) -> Answer:
 
 
 def _is(answer: object) -> Any:
-    return lambda question: answer
+    def says(_question: Question) -> object:
+        return answer
+
+    return says
 
 
 NOBODY: dict[str, Any] = {
@@ -275,7 +276,7 @@ def test_10b_of_two_equal_calls_of_one_response_one_yes_runs_one(ledger: Ledger)
 
 def test_10b_of_two_equal_calls_of_two_components_one_yes_runs_one(store: Store) -> None:
     """Two equal calls in parallel, one *once*: exactly one runs."""
-    answers = [YES, NO]
+    answers: list[Answer] = [YES, NO]
     both = asyncio.Barrier(2)
 
     async def person(_question: Question) -> Answer:
@@ -327,7 +328,7 @@ def test_10c_another_directory_asks_again(ledger: Ledger) -> None:
     assert scene.call("shell", PUSH) == "ran"
 
 
-CHANGED = {
+CHANGED: dict[str, tuple[str, list[Answer], str]] = {
     "denies": ("deny shell", [], "denied"),
     "asks otherwise": ('ask shell because "since then"', [NO], "rejected"),
     "asks otherwise, and yes again": ('ask shell because "since then"', [YES], "ran"),
@@ -376,7 +377,11 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("answer", [EXACT, TOOL])
 def test_11_a_live_server_that_changed_its_tool(case: str, answer: Approve, ledger: Ledger, tmp_path: Path) -> None:
     """A tool whose definition drifted after it was approved asks again"""
-    tool = {"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {"to": {"type": "string"}}}}
+    tool = {
+        "name": "send",
+        "description": "Sends.",
+        "inputSchema": {"type": "object", "properties": {"to": {"type": "string"}}},
+    }
     server = Receiver(tmp_path, tool)
     scene = Scene(
         """

@@ -156,7 +156,12 @@ def test_18_what_has_no_price_is_not_asked_under_a_money_limit(case: str, ledger
 
 def test_18_a_call_whose_cost_is_not_known(ledger: Ledger) -> None:
     """A call that cannot be priced under a money limit is denied."""
-    costs: list[Mapping[str, Decimal] | None] = [None, {"usd": Decimal(-1)}, {"usd": Decimal("NaN")}, {"usd": Decimal(1)}]
+    costs: list[Mapping[str, Decimal] | None] = [
+        None,
+        {"usd": Decimal(-1)},
+        {"usd": Decimal("NaN")},
+        {"usd": Decimal(1)},
+    ]
 
     async def story() -> list[bool]:
         run = Scene(limited("10.00 usd per day"), ledger=ledger).resolver.resolve("worker")
@@ -339,5 +344,3 @@ def test_21_nor_does_one_that_tells_no_time(ledger: Ledger) -> None:
     assert turn.result.status in ("done", "stopped")
     clock.now = NOON
     assert [scene.call(*LOOK) for _ in range(2)] == ["ran", "budget"]
-
-

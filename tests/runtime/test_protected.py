@@ -1,5 +1,6 @@
 """Protected files, scenario 41: the host's own files on a real disk, spelled in every way, by every kind of tool."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,11 +50,16 @@ class Disk:
         (self.work / "chain").symlink_to(self.work / "alias")
         self.ledger = SqliteLedger(self.host / "ledger.db")
         self.memory = SqliteMemory(self.host / "memory.db")
-        self.named = [str(self.policy), *(str(self.host / name) for name in ("team.zcpc", "tools.lock.toml", "audit.log"))]
+        self.named = [
+            str(self.policy),
+            *(str(self.host / name) for name in ("team.zcpc", "tools.lock.toml", "audit.log")),
+        ]
         self.named += [*self.memory.files, *Schedule.files(str(self.host / "jobs.json"))]
         self.files = [*self.named, *self.ledger.files]
         self.server = Receiver(folder, PUT, KEEP, GET)
-        self.scene = Scene(POLICY, ledger=self.ledger, protected=self.named, servers={"store": self.server.source}, clock=Clock())
+        self.scene = Scene(
+            POLICY, ledger=self.ledger, protected=self.named, servers={"store": self.server.source}, clock=Clock()
+        )
         self.scene.session = self.seat()
 
     def seat(self, **facts: Any) -> Session:
@@ -174,11 +180,12 @@ WAYS: dict[str, tuple[str, Any, str]] = {
 
 
 def filled(disk: Disk, value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("{host}", str(disk.host)).replace("{work}", str(disk.work))
-    if isinstance(value, dict):
-        return {name: filled(disk, one) for name, one in value.items()}
-    return [filled(disk, one) for one in value] if isinstance(value, list) else value
+    """With the folders of this disk, which have no letters that JSON escapes."""
+    return json.loads(json.dumps(value).replace("{host}", str(disk.host)).replace("{work}", str(disk.work)))
+
+
+def nowhere(_path: str) -> None:
+    """A resolver that cannot resolve."""
 
 
 @pytest.mark.parametrize("case", WAYS)
@@ -192,7 +199,7 @@ def test_41_every_kind_of_tool(case: str, disk: Disk) -> None:
 UNKNOWN: dict[str, tuple[str, dict[str, Any], Any]] = {
     "a server whose directory nobody knows": ("store__put", {"server_cwd": {}}, {"path": "team.zcpolicy"}),
     "a session without a directory": ("write", {"cwd": None}, {"path": "host/ledger.db"}),
-    "links that nobody can follow": ("write", {"resolve_link": lambda path: None}, {"path": "link/x"}),
+    "links that nobody can follow": ("write", {"resolve_link": nowhere}, {"path": "link/x"}),
     "a home that nobody vouches for": ("write", {"env": {}}, {"path": "~/team.zcpolicy"}),
 }
 

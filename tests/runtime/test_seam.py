@@ -42,9 +42,7 @@ def hand(agent: str, task: str = "do it", **more: Any) -> tuple[str, Mapping[str
 
 def refused(world: World) -> list[tuple[str, str]]:
     """Who was refused a call, and why."""
-    return [
-        (one.identity.agent, one.data["reason"]) for one in world.of_kind("call") if one.data["phase"] == "refused"
-    ]
+    return [(one.identity.agent, one.data["reason"]) for one in world.of_kind("call") if one.data["phase"] == "refused"]
 
 
 # --- 22: also through a skill, a resumed session ------------------------------------------------------------------------
@@ -181,7 +179,12 @@ def test_27_another_agent_has_its_own_policy_transcript_and_provider(way: str, t
 
     async def story() -> None:
         world = World(PAIR, tmp_path)
-        world.script("worker", calls(("file_read", {"path": "/w/a"}), text="the secret is 7"), calls(hand("free", "only this")), "done")
+        world.script(
+            "worker",
+            calls(("file_read", {"path": "/w/a"}), text="the secret is 7"),
+            calls(hand("free", "only this")),
+            "done",
+        )
         child = world.script("free", everything(), "done below")
         await turn(way, world)
         assert world.told("worker")[-1] == "done below"
@@ -191,7 +194,9 @@ def test_27_another_agent_has_its_own_policy_transcript_and_provider(way: str, t
         first = child.requests[0].messages
         assert [one.text for one in first] == ["only this"]
         assert "secret" not in str([request.messages for request in child.requests])
-        assert {one.data["model"] for one in world.of_kind("model") if one.identity.agent == "free"} == {"model of free"}
+        assert {one.data["model"] for one in world.of_kind("model") if one.identity.agent == "free"} == {
+            "model of free"
+        }
         lines = {tuple(agent for agent, _ in one.identity.line) for one in world.events if one.identity.agent == "free"}
         assert {line[:1] for line in lines} == {("worker",)}
 

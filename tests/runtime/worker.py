@@ -26,10 +26,14 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _add(log: Path, line: str) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+
+
 def _turn(order: Mapping[str, Any]) -> dict[str, Any]:
     async def notes(arguments: dict[str, Any], _context: ToolContext) -> str:
-        with Path(order["log"]).open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(arguments)}\n")
+        _add(Path(order["log"]), json.dumps(arguments))
         if order["dies"] == "running":
             _die()
         return "noted"
