@@ -1,21 +1,26 @@
 """Tickets: how an execution and its ancestry are written down, so that a turn can go on, or a run start, later (SPEC 10).
 
 In: an execution. Out: JSON. In: such JSON and the sessions that it names. Out: the execution again, under the policy of
-now. A ticket is the host's own record, as its sessions are: whoever could alter it could leave out what bounds a run, so
-it is kept where no tool reaches (the resolver's `protected` files).
+now. What is written down is the host's own record, as its sessions are: whoever could alter it could leave out what bounds
+a run, so it is kept where no tool reaches (the resolver's `protected` files).
+
+A running tool is given a `Ticket`, on which nothing stands: the host alone makes JSON of it, while the call runs.
 """
 
 from __future__ import annotations
 
-from zcpolicy.authority import genuine
+from _weakref import ref
+
+from zcpolicy.authority import SealError, genuine
 from zcpolicy.exact import is_list, is_object
 from zcpolicy.narrowing import restored
 from zcpolicy.refusals import ResolveError
+from zcpolicy.sealed import Sealed, final
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Final
+    from typing import Any, Final, Never
 
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import Session, ToolName
@@ -27,6 +32,44 @@ MAX_TICKET_LINE: Final = 1_000
 _FIELDS: Final = {
     "agent": str, "session": str, "surface": str, "skills": list, "independent": bool, "later": bool,
 }  # fmt: skip
+
+
+@final
+class Ticket(Sealed):
+    """The right to have a run start later, below the execution of the call that it was given to. Made by
+    `ToolContext.later`; worth nothing once that call is over.
+    """
+
+    __slots__ = ("__weakref__",)
+    _maker = "`ToolContext.later`"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, sealed: Never, /) -> None: ...
+
+
+_made: dict[int, tuple[ref[Ticket], Callable[[], ResolvedAgentExecution], str]] = {}
+"""What every ticket is for. Nothing of it stands on the ticket."""
+
+
+def ticket_for(acting: Callable[[], ResolvedAgentExecution], agent: str) -> Ticket:
+    """A ticket for a run of an agent. `acting` gives the execution of the call, and raises PermitError once it is over."""
+    made: Ticket = object.__new__(Ticket)
+    key = id(made)
+    _made[key] = (ref(made, lambda _gone: _made.pop(key, None)), acting, agent)
+    return made
+
+
+def redeemed(ticket: Ticket) -> tuple[ResolvedAgentExecution, str]:
+    """The execution of the call as it is now, and the agent that is to run below it. For the host's scheduler alone.
+
+    Raises SealError for what no call was given; PermitError once its call is over; ResolveError as `renewed`.
+    """
+    entry = _made.get(id(ticket))
+    if entry is None or entry[0]() is not ticket:
+        raise SealError(f"{type(ticket).__name__[:60]} is no ticket that a call was given")
+    _, acting, agent = entry
+    return acting(), agent
 
 
 def ticket_of(run: ResolvedAgentExecution) -> dict[str, Any]:

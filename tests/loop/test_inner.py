@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.loop.stage import TOOLS, Stage, play, stage, told
-from zcpolicy import ResolvedAgentExecution, ResolveError, Session
+from zcpolicy import PermitError, ResolvedAgentExecution, ResolveError, Session
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.context import load_skill_tool
@@ -16,6 +16,7 @@ from zcpolicy.loop.messages import Message
 from zcpolicy.loop.scripted import ScriptedModel, calls
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.sources import SkillSource, ToolContext, ToolResult
+from zcpolicy.tickets import Ticket, redeemed
 
 FETCH = {"tool": "fetch", "arguments": {"url": "https://x.org/"}}
 MAIL = {"tool": "mail", "arguments": {"to": "x"}}
@@ -228,15 +229,20 @@ def test_a_child_of_a_child_is_bounded_by_both() -> None:
         on.resolver.resolve("a", session=on.session, parent=run)
 
 
-def test_a_ticket_for_later_names_the_execution_that_made_it() -> None:
+def test_a_ticket_for_later_is_of_the_execution_of_the_call_and_worth_nothing_after_it() -> None:
     async def plan(_arguments: dict[str, Any], context: ToolContext) -> str:
-        tickets.append(dict(context.later()))
+        tickets.extend([context.later(), context.later("b")])
+        found.extend(map(redeemed, tickets))
         return "planned"
 
-    tickets: list[dict[str, Any]] = []
+    tickets: list[Ticket] = []
+    found: list[object] = []
     on = stage("allow look", look=plan)
     play(on, calls(("look", {"at": "x"})), "done")
-    assert tickets == [{**on.run.ticket(), "agent": "a"}]
+    assert found == [(on.run, "a"), (on.run, "b")]
+    for ticket in tickets:
+        with pytest.raises(PermitError, match="the call is over"):
+            redeemed(ticket)
 
 
 def test_a_tool_sees_who_acts_and_what_may_be_called() -> None:

@@ -4,7 +4,7 @@ In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any, Final, Self
@@ -17,8 +17,9 @@ from zcpolicy.loop.gate import Lapsed, Paused, Refused, admit_all, perform
 from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
 from zcpolicy.refusals import PermitError, ResolveError
-from zcpolicy.registry.sources import HostTool, InnerCall, Json, RegistryView, ToolContext, ToolResult
+from zcpolicy.registry.sources import HostTool, InnerCall, RegistryView, ToolContext, ToolResult
 from zcpolicy.texts import spelled
+from zcpolicy.tickets import Ticket, ticket_for
 
 MAX_INNER_CALLS: Final = 1_000
 """Calls that a tool may ask for at once."""
@@ -108,10 +109,9 @@ class CallContext:
         report(self._io, "skill", run, skill=skill)
         return run.registry.instructions(skill)
 
-    def later(self, agent: str = "") -> Mapping[str, Json]:
-        """A ticket from which a run of the agent may start later, bounded by this execution. Raises ResolveError."""
-        run = self._acting()
-        return {**run.ticket(), "agent": agent or run.agent}
+    def later(self, agent: str = "") -> Ticket:
+        """For the host's scheduler, while this call runs: the agent may run later, bounded by it. Raises ResolveError."""
+        return ticket_for(self._acting, agent or self._acting().agent)
 
 
 def load_skill_tool(name: str = "load_skill") -> HostTool:

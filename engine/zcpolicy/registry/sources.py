@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
 from zcpolicy.refusals import ResolveError
+from zcpolicy.tickets import Ticket
 
 Json = Any
 Group = Literal["", "memory", "delivery"]
@@ -73,8 +74,11 @@ class ToolContext(Protocol):
         """Its instructions; its restrictions hold from now on. Raises ResolveError."""
         ...
 
-    def later(self, agent: str = "") -> Mapping[str, Json]:
-        """A ticket, JSON, from which a run may start later: a bounded child of this execution. "": the same agent."""
+    def later(self, agent: str = "") -> Ticket:
+        """For the host's scheduler, while this call runs: a run may start later, as a bounded child of this execution.
+
+        `agent`: "": the same. Nothing of what bounds the run stands on a ticket. Raises ResolveError.
+        """
         ...
 
 

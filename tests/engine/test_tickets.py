@@ -1,0 +1,88 @@
+"""Tickets: what a running tool holds of the run that it starts later, which is nothing that could be altered."""
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import policy_lang
+from zcpolicy import PermitError, ResolvedAgentExecution, Resolver, SealError
+from zcpolicy.tickets import Ticket, _made, redeemed, ticket_for
+
+POLICY = "zcpolicy 1\ntool act { class read }\nagent a { allow act }\n"
+
+
+def started() -> ResolvedAgentExecution:
+    return Resolver(policy_lang.loads(POLICY)).resolve("a")
+
+
+def test_a_ticket_is_for_the_execution_as_it_is_when_it_is_redeemed() -> None:
+    run = started()
+    ticket = ticket_for(run.renewed, "a")
+    run.resolver.publish(policy_lang.loads(POLICY))
+    found, agent = redeemed(ticket)
+    assert (found, agent) == (run.renewed(), "a")
+    assert found is not run
+
+
+def test_nothing_stands_on_a_ticket() -> None:
+    ticket = ticket_for(started, "a")
+    public = [name for name in dir(ticket) if not name.startswith("_")]
+    assert public == []
+    assert not hasattr(ticket, "__dict__")
+
+
+def renamed(ticket: Any) -> None:
+    ticket.agent = "b"
+
+
+ALTERED: dict[str, Callable[[Any], object]] = {
+    "a name set": renamed,
+    "copied": copy.copy,
+    "copied deeply": copy.deepcopy,
+    "pickled": pickle.dumps,
+}
+
+
+@pytest.mark.parametrize("how", ALTERED)
+def test_a_ticket_is_neither_altered_nor_copied(how: str) -> None:
+    with pytest.raises((TypeError, AttributeError), match="sealed"):
+        ALTERED[how](ticket_for(started, "a"))
+
+
+FORGED: dict[str, Any] = {
+    "the JSON of an execution": {"line": [], "agent": "a"},
+    "nothing": None,
+    "an object of the type": object.__new__(Ticket),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_what_no_call_was_given_is_no_ticket(what: str) -> None:
+    with pytest.raises(SealError, match="no ticket that a call was given"):
+        redeemed(FORGED[what])
+
+
+def test_a_ticket_is_made_by_a_call_alone() -> None:
+    with pytest.raises(TypeError, match="sealed"):
+        Ticket()  # type: ignore[call-arg]
+
+
+def test_a_ticket_of_a_call_that_is_over_is_worth_nothing() -> None:
+    def over() -> ResolvedAgentExecution:
+        raise PermitError("the call is over")
+
+    with pytest.raises(PermitError):
+        redeemed(ticket_for(over, "a"))
+
+
+def test_tickets_that_nobody_holds_are_forgotten() -> None:
+    ticket = ticket_for(started, "a")
+    key = id(ticket)
+    assert key in _made
+    del ticket
+    gc.collect()
+    assert key not in _made
