@@ -12,7 +12,7 @@ import policy_lang
 from zcpolicy import PermitError, ResolvedAgentExecution, Resolver, SealError
 from zcpolicy.tickets import Ticket, _made, redeemed, ticket_for
 
-POLICY = "zcpolicy 1\ntool act { class read }\nagent a { allow act }\n"
+POLICY = "zcpolicy 1\ntool act risk read\nagent a { allow act }\n"
 
 
 def started() -> ResolvedAgentExecution:
