@@ -3,27 +3,155 @@
 >>> resolver = Resolver(load_compiled("team.zcpc"))
 >>> run = resolver.resolve("coder", session=Session(cwd="/w"))
 >>> run.decide("shell", {"command": "git status"}).effect
+
+All that a host needs stands here by its name. What a decision does not need is loaded when its name is first used, so
+that a hook starts fast. Ways to a turn (`daemon`), the harness (`parity`) and saved sessions (`sessions`) are modules.
 """
 
+from zcpolicy.authority import SealError
 from zcpolicy.call import Malformed
 from zcpolicy.decision import Decision
-from zcpolicy.facts import Entry, FactsError, Narrowing, Session
+from zcpolicy.facts import Entry, FactsError, Narrowing, Session, ToolName
 from zcpolicy.program import CompiledError, Program, load_compiled
-from zcpolicy.resolver import PermitError, ResolvedAgentExecution, ResolveError, Resolver, UnknownAgent
+from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
+from zcpolicy.resolver import ResolvedAgentExecution, Resolver
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from zcpolicy.approvals.question import Answer, Approve, Approver, Approvers, Later, Question, Reject
+    from zcpolicy.approvals.terminal import terminal_approver
+    from zcpolicy.events import Event
+    from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
+    from zcpolicy.ledgers.memory import MemoryLedger
+    from zcpolicy.ledgers.redis import RedisLedger
+    from zcpolicy.ledgers.sqlite import SqliteLedger
+    from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
+    from zcpolicy.loop.gate import Admitted, Lapsed, Paused, Refused, admit, admit_all
+    from zcpolicy.loop.loop import run_tool_call_loop
+    from zcpolicy.loop.messages import Message, Model, ModelRequest, ModelResponse, ToolCall, Usage
+    from zcpolicy.loop.turn import TurnResult, TurnState
+    from zcpolicy.memory import MemoryRefused
+    from zcpolicy.memory_stores.contract import MemoryStore
+    from zcpolicy.memory_stores.in_memory import InMemoryStore
+    from zcpolicy.memory_stores.sqlite import SqliteMemory
+    from zcpolicy.prices import PriceTable
+    from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
+    from zcpolicy.registry.scoped import ScopedToolRegistry
+    from zcpolicy.registry.sources import (
+        AssemblyError,
+        HostTool,
+        InnerCall,
+        McpServer,
+        SkillSource,
+        ToolContext,
+        ToolResult,
+        ToolSources,
+        ToolSpec,
+    )
+else:
+    _LATER = {
+        "approvals.question": ("Answer", "Approve", "Approver", "Approvers", "Later", "Question", "Reject"),
+        "approvals.terminal": ("terminal_approver",),
+        "events": ("Event",),
+        "ledgers.contract": ("Ledger", "LedgerUnavailable"),
+        "ledgers.memory": ("MemoryLedger",),
+        "ledgers.redis": ("RedisLedger",),
+        "ledgers.sqlite": ("SqliteLedger",),
+        "loop.access": ("ResolvedIo", "ResolvedModelAccess"),
+        "loop.gate": ("Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all"),
+        "loop.loop": ("run_tool_call_loop",),
+        "loop.messages": ("Message", "Model", "ModelRequest", "ModelResponse", "ToolCall", "Usage"),
+        "loop.turn": ("TurnResult", "TurnState"),
+        "memory": ("MemoryRefused",),
+        "memory_stores.contract": ("MemoryStore",),
+        "memory_stores.in_memory": ("InMemoryStore",),
+        "memory_stores.sqlite": ("SqliteMemory",),
+        "prices": ("PriceTable",),
+        "registry.mcp_servers": ("HttpServer", "StdioServer"),
+        "registry.scoped": ("ScopedToolRegistry",),
+        "registry.sources": (
+            "AssemblyError", "HostTool", "InnerCall", "McpServer", "SkillSource", "ToolContext", "ToolResult",
+            "ToolSources", "ToolSpec",
+        ),
+    }  # fmt: skip
+    """The modules of what is loaded later, as above; a test holds the two to each other."""
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        for module, names in _LATER.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f"zcpolicy.{module}"), name)
+                return found
+        raise AttributeError(f"module 'zcpolicy' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
+    "Admitted",
+    "Answer",
+    "Approve",
+    "Approver",
+    "Approvers",
+    "AssemblyError",
     "CompiledError",
     "Decision",
     "Entry",
+    "Event",
     "FactsError",
+    "HostTool",
+    "HttpServer",
+    "InMemoryStore",
+    "InnerCall",
+    "Lapsed",
+    "Later",
+    "Ledger",
+    "LedgerUnavailable",
     "Malformed",
+    "McpServer",
+    "MemoryLedger",
+    "MemoryRefused",
+    "MemoryStore",
+    "Message",
+    "Model",
+    "ModelRequest",
+    "ModelResponse",
     "Narrowing",
+    "Paused",
     "PermitError",
+    "PriceTable",
     "Program",
+    "Question",
+    "RedisLedger",
+    "Refused",
+    "Reject",
     "ResolveError",
     "ResolvedAgentExecution",
+    "ResolvedIo",
+    "ResolvedModelAccess",
     "Resolver",
+    "ScopedToolRegistry",
+    "SealError",
     "Session",
+    "SkillSource",
+    "SqliteLedger",
+    "SqliteMemory",
+    "StdioServer",
+    "ToolCall",
+    "ToolContext",
+    "ToolName",
+    "ToolResult",
+    "ToolSources",
+    "ToolSpec",
+    "TurnResult",
+    "TurnState",
     "UnknownAgent",
+    "Usage",
+    "admit",
+    "admit_all",
     "load_compiled",
+    "run_tool_call_loop",
+    "terminal_approver",
 ]

@@ -5,10 +5,19 @@ import json
 from pathlib import Path
 
 import policy_lang
-from zcpolicy import ResolvedAgentExecution, Resolver, Session
-from zcpolicy.approvals.question import Approve, Approvers, Question, Reject
-from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.gate import Admitted, Paused, admit
+from zcpolicy import (
+    Admitted,
+    Approve,
+    Approvers,
+    Paused,
+    Question,
+    Reject,
+    ResolvedAgentExecution,
+    ResolvedIo,
+    Resolver,
+    Session,
+    admit,
+)
 
 TOOLS = {
     "lookup": lambda order: f"order {order}: a lamp, 35.00",
@@ -30,9 +39,8 @@ async def act(run: ResolvedAgentExecution, io: ResolvedIo, name: str, arguments:
         return "waiting for a person" if isinstance(call, Paused) else call.text
     async with call:  # (2) gives back what is not used, whatever happens
         await call.start()  # (3) from here on it counts
-        result = TOOLS[call.decision.tool](
-            **call.arguments
-        )  # what runs is what was judged, or what a person made of it
+        # what runs is what was judged, or what a person made of it
+        result = TOOLS[call.decision.tool](**call.arguments)
         await call.finish(ok=True)  # (4)
     return result
 

@@ -17,3 +17,11 @@ def five_lines(path: str) -> bool:
 
 def a_name_of_three_parts(run: zcpolicy.ResolvedAgentExecution) -> None:
     run.decide(("github", "get", "me"), {})  # error: "tuple[str, str, str]" || Tuple size mismatch
+
+
+async def a_call_of_a_loop(run: zcpolicy.ResolvedAgentExecution, io: zcpolicy.ResolvedIo) -> str:
+    call = await zcpolicy.admit(run, "shell", {"command": "git status"}, io)
+    if not isinstance(call, zcpolicy.Admitted):
+        return "waits" if isinstance(call, zcpolicy.Paused) else call.text
+    assert_type(call.wire, str)
+    return zcpolicy.SqliteLeger  # error: has no attribute "SqliteLeger" || "SqliteLeger" is not a known attribute
