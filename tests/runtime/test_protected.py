@@ -231,3 +231,21 @@ def test_41_a_reload_lifts_it_no_more_than_a_policy_does(disk: Disk) -> None:
     """denied, reason `protected`"""
     disk.scene.publish(POLICY.replace("autonomy full", ""))
     assert disk.said("write", {"path": str(disk.policy)}, {"path": disk.ledger.files[0]}) == ["protected"] * 2
+
+
+@pytest.mark.parametrize("resolver", [None, os.path.realpath])
+def test_41_a_ledger_that_is_opened_over_a_link(resolver: Any, tmp_path: Path) -> None:
+    """The agent tries to write its own policy, lock, ledger, approval or log file by any tool above class read"""
+    real, link = tmp_path / "real.db", tmp_path / "link.db"
+    link.symlink_to(real)
+    ledger = SqliteLedger(link)
+    try:
+        scene = Scene("agent worker { allow any; limit 1_000 calls }", ledger=ledger)
+        scene.session = scene.seat(cwd=str(tmp_path), resolve_link=resolver)
+        written = [path for path in tmp_path.iterdir() if path.name.startswith(("real", "link"))]
+        paths = {str(path) for path in written} | {
+            f"{file}{end}" for file in (real, link) for end in ("", "-wal", "-shm")
+        }
+        assert {path: scene.call("write", {"path": path}) for path in paths} == dict.fromkeys(paths, "protected")
+    finally:
+        ledger.close()

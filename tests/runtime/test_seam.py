@@ -20,6 +20,8 @@ from zcpolicy.registry.sources import HostTool, SkillSource, ToolContext
 from zcpolicy.sessions import fork, restore, save
 
 ways = pytest.mark.parametrize("way", WAYS)
+BELOW_BOSS = ("delegate", "step", "later")
+"""Ways on which `boss` stands above, who may reach `worker` and `free` and nobody else."""
 
 READER = "agent free { allow file_read }\n"
 ISSUE: tuple[str, dict[str, Any]] = ("forge__get_issue", {"number": 7})
@@ -118,7 +120,7 @@ def test_23_the_tools_and_the_answers_are_the_same_on_every_path(tmp_path: Path)
     for way in WAYS:
         asyncio.run(story(way))
     assert [one for one in found.values() if one != found["run"]] == []
-    assert len(found) == 6
+    assert set(found) == set(WAYS)
 
 
 NESTED = """
@@ -141,7 +143,7 @@ def test_24_a_narrowing_holds_at_any_depth(way: str, tmp_path: Path) -> None:
         world.script("deeper", calls(hand("deepest")), everything(), "done")
         world.script("deepest", everything(), "done")
         await turn(way, world, narrowing=Narrowing(only=["cron_add", "delegate"]))
-        line = ["free"] if way in ("delegate", "step") else ["deepest", "deeper", "free"]  # `boss` reaches no further
+        line = ["free"] if way in BELOW_BOSS else ["deepest", "deeper", "free"]  # `boss` reaches no further
         assert world.ran == [(agent, "cron_add") for agent in line]
 
     asyncio.run(story())
@@ -234,13 +236,13 @@ ASKING = "agent worker { allow any except delegate; ask shell, send_mail }\nagen
 UNATTENDED = [way for way in WAYS if way not in ("channel", "rpc")]
 
 
-@pytest.mark.parametrize("way", [*UNATTENDED, "scheduled", "heartbeat", "later"])
+@pytest.mark.parametrize("way", [*UNATTENDED, "scheduled", "heartbeat", "planned"])
 def test_29_what_asks_is_denied_where_nobody_is(way: str, tmp_path: Path) -> None:
     """An unattended run with `ask` on a tool: denied and recorded, never silently run."""
 
     async def story() -> None:
         world = World(ASKING, tmp_path)
-        if way == "later":
+        if way == "planned":
             world.script("worker", calls(("schedule", {"agent": "", "text": "x"})), "planned")
             await turn("channel", world)  # a person was there when it was planned
         world.script("worker", calls(("shell", {"command": "ls"}), MAIL, ("file_read", {"path": "/w/a"})), "done")
@@ -368,6 +370,24 @@ def test_29c_what_a_child_has_read_marks_its_parent(fails: bool, way: str, tmp_p
         await turn(way, world)
         assert world.ran == [("worker", "send_mail"), ("free", "fetch")]
         assert ("worker", "denied") in refused(world)
+
+    asyncio.run(story())
+
+
+@ways
+@pytest.mark.parametrize("parallel", ["on", "off"])
+def test_29c_also_within_one_response(parallel: str, way: str, tmp_path: Path) -> None:
+    """A child fetches untrusted content and returns text: the parent's session carries the label from then on."""
+
+    async def story() -> None:
+        rules = MARKED.replace("delegate to free", f"delegate to free; runtime {{ parallel_tools {parallel} }}", 1)
+        world = World(rules, tmp_path)
+        world.script("worker", calls(hand("free"), MAIL), calls(MAIL), "done")
+        world.script("free", calls(FETCH), "what a stranger wrote")
+        await turn(way, world)
+        assert ("free", "fetch") in world.ran
+        at_once = 1 if parallel == "on" else 0  # the label comes with the answer: what runs beside it may be before that
+        assert world.ran.count(("worker", "send_mail")) <= at_once
 
     asyncio.run(story())
 
