@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from _weakref import ref
 
+from zcpolicy.sealed import put
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -120,6 +122,21 @@ def load(session: Session, skills: frozenset[str]) -> None:
             above = above.parent
         if above is not None:
             state.session.skills |= skills
+
+
+def plan_anew(session: Session) -> None:
+    """A fact that plans are made of has changed: executions of a session, and those below it, forget theirs.
+
+    They get stacks of their own: another session under the same agent knows nothing of the fact.
+    """
+    from zcpolicy.stack import Stack
+
+    for run, state in _held():
+        line = [state, *(genuine(one) for one in run.above())]
+        if any(one.session is session for one in line):
+            state.stack = Stack(state.stack.program, state.stack.levels, state.stack.counted)
+            put(run, "stack", state.stack)
+            put(run, "_plans", state.stack.decides)
 
 
 def _held() -> list[tuple[ResolvedAgentExecution, State]]:

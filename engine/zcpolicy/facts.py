@@ -24,6 +24,9 @@ MAX_HISTORY: Final = 100_000
 """Entries that a session keeps; the oldest go first, so that a `require` may then deny."""
 
 
+_ReadOnly: Any = type(type.__dict__)  # `types.MappingProxyType`, without the import
+
+
 class FactsError(ValueError):
     """Facts that are not what a host may report. The message says which."""
 
@@ -64,8 +67,27 @@ class Session:
     """
 
     __slots__ = (
-        "above", "ancestry", "client", "clock", "context", "cwd", "drift", "env", "history", "id", "interactive", "labels",
-        "ledger", "never", "origin", "platform", "resolve_link", "server_cwd", "skills", "supplies_defaults", "turn",
+        "_drift",
+        "above",
+        "ancestry",
+        "client",
+        "clock",
+        "context",
+        "cwd",
+        "env",
+        "history",
+        "id",
+        "interactive",
+        "labels",
+        "ledger",
+        "never",
+        "origin",
+        "platform",
+        "resolve_link",
+        "server_cwd",
+        "skills",
+        "supplies_defaults",
+        "turn",
     )  # fmt: skip
 
     def __init__(
@@ -116,14 +138,37 @@ class Session:
         self.above = above
         self.ancestry: tuple[tuple[str, str], ...] = ()  # (agent, session) above, of a child's session; the resolver's
         self.never = _names(never, "never")
-        self.drift: dict[ToolName, Drift] = dict(drift or {})
+        self._drift: dict[ToolName, Drift] = dict(drift or {})
         self.ledger = ledger
         if above is not None:
             self.labels |= above.labels
 
     def mark(self, labels: Iterable[str]) -> None:
-        """Adds labels; there is no way to take one off."""
-        self.labels |= _names(labels, "labels")
+        """Adds labels, to the sessions above as well: what a child has seen, its delegator may hear of. None is taken off."""
+        found = _names(labels, "labels")
+        self.labels |= found
+        if self.above is not None and not found <= self.above.labels:
+            self.above.mark(found)
+
+    @property
+    def drift(self) -> Mapping[ToolName, Drift]:
+        """Tools whose live definition differs, and how. See `drifted`."""
+        return _ReadOnly(self._drift)
+
+    def drift_of(self, tool: ToolName) -> Drift | None:
+        """How a tool differs, as this session or one above it knows."""
+        one: Session | None = self
+        while one is not None and tool not in one.drift:
+            one = one.above
+        return None if one is None else one.drift[tool]
+
+    def drifted(self, tool: ToolName, how: Drift) -> None:
+        """The host has seen that a tool's live definition is another one now: from the next call on it counts."""
+        _is(how in ("description", "schema", "launch"), '`how` is "description", "schema" or "launch"')
+        self._drift[_tool(tool, "`drift`")] = how
+        from zcpolicy.authority import plan_anew
+
+        plan_anew(self)
 
     def record(self, entry: Entry) -> None:
         """Adds a call that ran to the history."""
@@ -175,7 +220,8 @@ def _autonomy(value: object) -> dict[RiskClass, Answer] | None:
         return None
     if isinstance(value, str):
         _is(value in AUTONOMY, "`autonomy` is `readonly`, `supervised`, `full` or an answer for each class")
-        return AUTONOMY[value]
+        named = AUTONOMY[value]
+        return None if named is None else {**named}
     classes: tuple[RiskClass, ...] = ("read", "low", "medium", "high")
     answers: Any = value
     _is(
@@ -188,9 +234,11 @@ def _autonomy(value: object) -> dict[RiskClass, Answer] | None:
 
 
 def _limits(limits: Iterable[Limit]) -> tuple[Limit, ...]:
+    from copy import deepcopy
+
     from zcpolicy.validate import LIMIT
 
-    found = tuple(limits)
+    found = tuple(map(deepcopy, limits))
     _is(all(LIMIT(limit, 0) for limit in found), "`limits` holds what is no limit")
     return found
 

@@ -1,4 +1,4 @@
-"""Whether the name of a tool or a server is canonical (SPEC 2).
+"""Whether something is a tool's name, and the name of a tool or a server canonical (SPEC 2).
 
 In: a name as a host sent it, and the names that the policy knows. Out: yes or no.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Final
+    from typing import Any, Final, TypeGuard
+
+    from zcpolicy.facts import ToolName
 
 MAX_NAME_CHARACTERS: Final = 1_000
 """Characters of a tool or server name; a longer one is not canonical."""
@@ -21,6 +23,12 @@ _DRAWN_AS: Final = {
 }  # fmt: skip
 """Letters of other scripts, and signs, that fonts draw as these."""
 _LOOK_ALIKE: Final = {ord(other): latin for latin, others in _DRAWN_AS.items() for other in others}
+
+
+def is_tool_name(name: object) -> TypeGuard[ToolName]:
+    """Whether it is a text, or a pair of texts, and of no subclass that could say one thing and be another."""
+    parts: Any = name
+    return type(name) is str or (type(name) is tuple and [*map(type, parts)] == [str, str])
 
 
 def is_canonical(name: str, looks: Callable[[], Mapping[str, set[str]]]) -> bool:

@@ -10,7 +10,7 @@ from zcpolicy.facts import Narrowing
 from zcpolicy.program import names_in, pack
 from zcpolicy.refusals import ResolveError
 from zcpolicy.stack import BodyRef
-from zcpolicy.texts import escaped
+from zcpolicy.texts import escaped, tool_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,11 @@ def body_of(narrowing: Narrowing, program: Program, ids: Mapping[ToolName, int])
     if narrowing.only is not None:
         body["only"] = [{"tools": bound(narrowing.only)}]
     if narrowing.autonomy is not None:
-        body["autonomy"] = narrowing.autonomy
+        body["autonomy"] = {**narrowing.autonomy}
     if narrowing.limits:
-        body["limits"] = list(narrowing.limits)
+        from copy import deepcopy
+
+        body["limits"] = deepcopy([*narrowing.limits])
     if narrowing.exclude_memory:
         body["memory"] = {"read": [], "write": []}
     return BodyRef(program, body)
@@ -85,13 +87,13 @@ def restored(saved: dict[str, Any], ids: Mapping[ToolName, int]) -> Narrowing:
                 names = [name if isinstance(name, str) else (name[0], name[1]) for name in limit["tools"]]
                 limit["tools"] = pack({ids[name] for name in names if name in ids})
         wanted: dict[str, Any] = {name: saved[name] for name in ("only", "deny", "ask", "autonomy", "exclude_memory")}
+        return Narrowing(limits=limits, **wanted)
     except (KeyError, IndexError, TypeError, ValueError):
         raise ResolveError("a saved narrowing is not what was saved") from None
-    return Narrowing(limits=limits, **wanted)
 
 
 def _listed(names: Iterable[ToolName]) -> list[Any]:
-    return sorted((name if isinstance(name, str) else list(name) for name in names), key=str)
+    return sorted(map(tool_json, names), key=str)
 
 
 def _refuse_misspelt(names: frozenset[ToolName], ids: Mapping[ToolName, int]) -> None:

@@ -14,7 +14,7 @@ from zcpolicy.delegation import is_independent, refusal, stack_below
 from zcpolicy.execution import ResolvedAgentExecution, execution, unlisted, unresolved
 from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.mentions import sources
-from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, skeleton
+from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, is_tool_name, skeleton
 from zcpolicy.narrowing import body_of, portable, restored
 from zcpolicy.plan import Plan
 from zcpolicy.program import Program, has_agent, head_of
@@ -29,7 +29,7 @@ __all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Final, Self, TypeGuard
+    from typing import Any, Final, Self
 
     from zcpolicy.facts import ToolName
     from zcpolicy.ledgers.contract import Ledger
@@ -168,26 +168,36 @@ class Resolver(Sealed):
         skills: Iterable[str] = (),
         independent: bool | None = None,
         later: bool = False,
-        resumed: bool = False,
     ) -> ResolvedAgentExecution:
         """An agent at work, by the newest generation.
 
         `surface`: the path that builds the turn; it stamps records and decides nothing. `parent`: the execution that
         delegates to it. `skills`: those loaded from the start. `independent=False` makes a child bounded although it
         may be independent. `later`: a call of `parent` started this run for later; it may be of the same agent.
-        `resumed`: the delegation was charged before.
 
         Raises UnknownAgent, ResolveError (not delegable, no delegation left, a child's session without its delegator,
         a skill that is not the agent's, a fact that is needed and never supplied), CompiledError, SealError.
         """
-        if self.newest is not self:
-            return self.newest.resolve(
-                agent, session=session, surface=surface, narrowing=narrowing, parent=parent, skills=skills,
-                independent=independent, later=later, resumed=resumed,
-            )  # fmt: skip
-        if parent is not None:
-            genuine(parent)
-            parent = parent.renewed()
+        charged = parent is not None and not (later and agent == parent.agent)
+        return self.newest._resolve(
+            agent, session, surface, narrowing, parent, skills, independent, later, charged=charged
+        )  # fmt: skip
+
+    def _resolve(
+        self,
+        agent: str,
+        session: Session | None,
+        surface: str,
+        narrowing: Narrowing | None,
+        parent: ResolvedAgentExecution | None,
+        skills: Iterable[str],
+        independent: bool | None,
+        later: bool,
+        *,
+        charged: bool,
+    ) -> ResolvedAgentExecution:
+        """INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone."""
+        parent = None if parent is None else _kept_up(parent)
         wanted = tuple(dict.fromkeys(skills))
         known_skills(self.program, wanted)
         facts = _facts_of(session, parent)
@@ -205,7 +215,7 @@ class Resolver(Sealed):
             from zcpolicy.needs import refuse_unmet
 
             refuse_unmet(stack, facts)
-        if parent is not None and not (later or resumed):
+        if parent is not None and charged:
             self._charge_delegation(parent, agent)
         if parent is not None and facts is not parent.session:
             facts.ancestry = _line(parent)
@@ -214,6 +224,26 @@ class Resolver(Sealed):
         saved = None if narrowing is None else portable(narrowing, self.program)
         return execution(State(self, stack, facts, parent, surface, saved, free, later))
 
+    def remade(
+        self,
+        agent: str,
+        *,
+        session: Session,
+        surface: str,
+        narrowing: dict[str, Any] | None,
+        parent: ResolvedAgentExecution | None,
+        skills: Iterable[str] = (),
+        independent: bool,
+        later: bool,
+    ) -> ResolvedAgentExecution:
+        """What `resolve` made before, again: nothing is charged. `narrowing`: in its portable form. For the engine.
+
+        Raises as `resolve`.
+        """
+        again = None if narrowing is None else restored(narrowing, self._tool_ids)
+        free = None if parent is None else independent
+        return self._resolve(agent, session, surface, again, parent, skills, free, later, charged=False)
+
     def resume(self, ticket: Mapping[str, Any], sessions: Callable[[str], Session | None]) -> ResolvedAgentExecution:
         """The execution of a ticket, and those above it, under the newest generation; nothing is charged again.
 
@@ -221,21 +251,18 @@ class Resolver(Sealed):
         """
         from zcpolicy.tickets import resumed
 
-        newest = self.newest
-        return resumed(newest, ticket, sessions, newest._tool_ids)
+        return resumed(self.newest, ticket, sessions)
 
     def again(self, state: State, agent: str) -> ResolvedAgentExecution:
         """What an execution of an earlier generation is under this one. For the engine. Raises ResolveError."""
-        parent = None if state.parent is None else state.parent.renewed()
-        run = self.resolve(
+        run = self.remade(
             agent,
             session=state.session,
             surface=state.surface,
-            narrowing=None if state.narrowing is None else restored(state.narrowing, self._tool_ids),
-            parent=parent,
-            independent=state.independent if parent is not None else None,
+            narrowing=state.narrowing,
+            parent=None if state.parent is None else state.parent.renewed(),
+            independent=state.independent,
             later=state.later,
-            resumed=True,
         )
         genuine(run).registry = state.registry
         return run
@@ -289,17 +316,17 @@ class Resolver(Sealed):
 
     def plan(self, stack: Stack, tool: Any, session: Session) -> Plan | Verdict:
         """The plan of a tool, or the deny for a name that is none."""
-        known = self._tool_ids.get(tool) if _is_name(tool) else None
+        known = self._tool_ids.get(tool) if is_tool_name(tool) else None
         if known is not None and self._why_unknown(tool, known=True) != "not-canonical":
             data = head_of(self.program)["tools"][known]
             protects = self._protected is not None and any(sources(data["schema"]))
-            return Plan(stack, known, data, protects, self.ledger, session.drift.get(tool))
+            return Plan(stack, known, data, protects, self.ledger, session.drift_of(tool))
         verdict = Verdict("deny", self._why_unknown(tool, known=False))
         verdict.tool = tool
         return verdict
 
     def _why_unknown(self, tool: Any, *, known: bool) -> str:
-        if not _is_name(tool):
+        if not is_tool_name(tool):
             return "unknown-tool"
         found = self._unknown.get(tool)
         if found is None:
@@ -321,7 +348,7 @@ class Resolver(Sealed):
 
     def _stack(self, agent: str, session: Session, narrowing: Narrowing | None, skills: tuple[str, ...]) -> Stack:
         """An agent's stack; with nothing taken away and nothing drifted, one for all its runs."""
-        plain = narrowing is None and not skills and not session.drift
+        plain = narrowing is None and not skills and not session.drift and session.above is None
         stack = self._by_agent.get(agent) if plain and type(agent) is str else None
         if stack is None:
             self._must_know(agent)
@@ -365,6 +392,8 @@ def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) ->
 
     A session that was a child's stays one: it is never resolved without those above it (SPEC 10). Raises ResolveError.
     """
+    if session is not None and type(session) is not Session:
+        raise ResolveError("what is given as `session` is no Session")
     if parent is None:
         if session is not None and session.ancestry:
             raise ResolveError(
@@ -381,6 +410,15 @@ def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) ->
     if session.above is None and not _stands_above(session, above):
         session.above = above
     return session
+
+
+def _kept_up(parent: ResolvedAgentExecution) -> ResolvedAgentExecution:
+    """A delegator as it is now: of the newest generation, under every skill that its session and those above have loaded."""
+    genuine(parent)
+    newest = parent.renewed()
+    for one in (newest, *newest.above()):
+        one.keep_up()
+    return newest
 
 
 def _line(run: ResolvedAgentExecution) -> tuple[tuple[str, str], ...]:
@@ -401,8 +439,3 @@ def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:
     from zcpolicy.predicates.path import protected_hit
 
     return protected_hit(files)
-
-
-def _is_name(tool: Any) -> TypeGuard[ToolName]:
-    parts = tool
-    return type(tool) is str or (type(tool) is tuple and [*map(type, parts)] == [str, str])

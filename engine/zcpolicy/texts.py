@@ -73,7 +73,7 @@ def for_log(decision: Decision) -> str:
             "effect": decision.effect,
             "reason": decision.reason,
             "agent": decision.agent,
-            "tool": list(decision.tool) if isinstance(decision.tool, tuple) else decision.tool,
+            "tool": tool_json(decision.tool),
             "client": session["client"],
             "session": session["session"],
             "arguments": decision.arguments,
@@ -86,6 +86,11 @@ def for_log(decision: Decision) -> str:
 def spelled(tool: ToolName) -> str:
     """A tool's name for people."""
     return "/".join(map(escaped, tool)) if isinstance(tool, tuple) else escaped(str(tool))
+
+
+def tool_json(tool: ToolName) -> str | list[str]:
+    """A tool's name for records, in which a pair is a list."""
+    return list(tool) if isinstance(tool, tuple) else tool
 
 
 def escaped(text: str) -> str:

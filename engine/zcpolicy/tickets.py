@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from _weakref import ref
 
-from zcpolicy.authority import SealError, genuine
+from zcpolicy.authority import genuine
 from zcpolicy.exact import is_list, is_object
-from zcpolicy.narrowing import restored
 from zcpolicy.refusals import ResolveError
 from zcpolicy.sealed import Sealed, final
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Final, Never
 
     from zcpolicy.execution import ResolvedAgentExecution
-    from zcpolicy.facts import Session, ToolName
+    from zcpolicy.facts import Session
     from zcpolicy.resolver import Resolver
 
 MAX_TICKET_LINE: Final = 1_000
@@ -63,11 +62,11 @@ def ticket_for(acting: Callable[[], ResolvedAgentExecution], agent: str) -> Tick
 def redeemed(ticket: Ticket) -> tuple[ResolvedAgentExecution, str]:
     """The execution of the call as it is now, and the agent that is to run below it. For the host's scheduler alone.
 
-    Raises SealError for what no call was given; PermitError once its call is over; ResolveError as `renewed`.
+    Raises ResolveError for what no call was given, and as `renewed`; PermitError once its call is over.
     """
     entry = _made.get(id(ticket))
     if entry is None or entry[0]() is not ticket:
-        raise SealError(f"{type(ticket).__name__[:60]} is no ticket that a call was given")
+        raise ResolveError("this is no ticket that a call was given")
     _, acting, agent = entry
     return acting(), agent
 
@@ -97,13 +96,10 @@ def ticket_of(run: ResolvedAgentExecution) -> dict[str, Any]:
 
 
 def resumed(
-    resolver: Resolver,
-    ticket: Mapping[str, Any],
-    sessions: Callable[[str], Session | None],
-    ids: Mapping[ToolName, int],
+    resolver: Resolver, ticket: Mapping[str, Any], sessions: Callable[[str], Session | None]
 ) -> ResolvedAgentExecution:
     """The execution of a ticket. Raises ResolveError for what is no ticket, and where the policy of now refuses it."""
-    line = ticket.get("line")
+    line = ticket.get("line") if is_object(ticket) else None
     if not is_list(line) or not 0 < len(line) <= MAX_TICKET_LINE or not all(map(_is_entry, line)):
         raise ResolveError("this is no ticket of an execution")
     run: ResolvedAgentExecution | None = None
@@ -111,16 +107,15 @@ def resumed(
         session = sessions(entry["session"])
         if session is None:
             raise ResolveError(f"there is no session `{entry['session'][:60]}`")
-        run = resolver.resolve(
+        run = resolver.remade(
             entry["agent"],
             session=session,
             surface=entry["surface"],
-            narrowing=None if entry["narrowing"] is None else restored(entry["narrowing"], ids),
+            narrowing=entry["narrowing"],
             parent=run,
             skills=entry["skills"],
-            independent=entry["independent"] if run is not None else None,
+            independent=entry["independent"],
             later=entry["later"],
-            resumed=True,
         )
     assert run is not None
     return run

@@ -193,16 +193,48 @@ def test_a_skill_that_is_loaded_on_the_way_holds_from_then_on() -> None:
         resolver.resolve("b").load_skill("s")
 
 
-def test_labels_come_back_with_the_answer() -> None:
+def test_labels_of_a_child_are_its_delegators_at_once() -> None:
     bodies = [body("a", READ, delegate=to("b")), body("b", READ, rule("mark", "0", label="l"))]
     resolver = Resolver(program(TOOLS, *bodies, labels=["l", "m"]))
     above = resolver.resolve("a", session=Session(labels=["m"]))
     child = resolver.resolve("b", parent=above, session=Session())
     child.permit(child.decide("read", {}))
     assert child.session.labels == {"l", "m"}
-    assert above.session.labels == {"m"}
-    child.finish()
     assert above.session.labels == {"l", "m"}
+
+
+def test_a_skill_loaded_above_reaches_a_child_that_is_made_later() -> None:
+    """Also where the execution in between has decided nothing since."""
+    policy = """zcpolicy 1
+        tool ping() risk read
+        skill quiet { deny ping }
+        agent a { autonomy full; allow ping; skills quiet; delegate to b, c; delegate depth 2 }
+        agent b { autonomy full; allow ping; delegate to c }
+        agent c { autonomy full; allow ping }
+        """
+    resolver = Resolver(loads(policy))
+    top = resolver.resolve("a", session=Session())
+    between = resolver.resolve("b", parent=top, session=Session())
+    other = resolver.resolve("a", session=top.session)
+    other.load_skill("quiet")
+    below = resolver.resolve("c", parent=between, session=Session())
+    assert [run.decide("ping", {}).effect for run in (top, between, below)] == ["deny"] * 3
+
+
+def test_a_later_run_of_another_agent_is_a_delegation_and_is_charged() -> None:
+    policy = """zcpolicy 1
+        tool ping() risk read
+        agent a { autonomy full; allow ping; delegate to b; limit 1 delegations per day }
+        agent b { autonomy full; allow ping }
+        """
+    resolver = Resolver(loads(policy))
+    top = resolver.resolve("a", session=Session(id="s"))
+    later = resolver.resolve("b", parent=top, session=Session(id="later"), later=True)
+    with pytest.raises(ResolveError, match=r"no delegation to `b` is left \(budget\)"):
+        resolver.resolve("b", parent=top, session=Session(), later=True)
+    assert resolver.resolve("a", parent=top, session=Session(), later=True).agent == "a"
+    sessions = {one.session.id: one.session for one in (top, later)}
+    assert resolver.resume(later.ticket(), sessions.get).agent == "b", "made again, and charged before"
 
 
 def test_agents_that_are_not_there() -> None:

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from policy_lang import loads
-from zcpolicy import Narrowing, PermitError, ResolvedAgentExecution, ResolveError, Resolver, Session, UnknownAgent
+from zcpolicy import (
+    FactsError,
+    Narrowing,
+    PermitError,
+    ResolvedAgentExecution,
+    ResolveError,
+    Resolver,
+    Session,
+    UnknownAgent,
+)
 
 OLD = """zcpolicy 1
 tool look() risk read
@@ -182,3 +191,43 @@ def test_what_is_written_into_a_ticket_changes_no_execution() -> None:
     run.ticket()["line"][0]["narrowing"]["only"].append("act")
     resolver.publish(loads(OLD))
     assert run.decide("act", {}).reason == "outside-only"
+
+
+# --- drift that is seen while a session runs -----------------------------------------------------------------------
+
+
+def test_drift_is_heard_at_the_next_call_of_its_session_and_of_those_below() -> None:
+    resolver = Resolver(loads(OLD))
+    session, other = Session(id="s"), Session(id="o")
+    run, elsewhere = resolver.resolve("a", session=session), resolver.resolve("a", session=other)
+    child = resolver.resolve("b", parent=run, session=Session(id="c"))
+    everybody = (run, child, elsewhere)
+    assert [one.decide("act", {}).effect for one in everybody] == ["allow"] * 3
+    session.drifted("act", "schema")
+    assert [one.decide("act", {}).reason for one in everybody] == ["drift", "drift", "allowed"]
+    assert resolver.resolve("b", parent=run, session=Session(id="d")).decide("act", {}).reason == "drift"
+    assert resolver.resolve("a", session=session).decide("act", {}).reason == "drift"
+    with pytest.raises(PermitError, match="drift"):
+        run.permit(run.decide("act", {}))
+
+
+def test_drift_is_told_and_not_written() -> None:
+    session: Any = Session(drift={"act": "launch"})
+    with pytest.raises(TypeError):
+        session.drift["look"] = "schema"
+    with pytest.raises(AttributeError):
+        session.drift = {}
+    with pytest.raises(FactsError, match='"description", "schema" or "launch"'):
+        session.drifted("act", "other")
+
+
+def test_a_narrowing_shares_nothing_with_anybody() -> None:
+    one = Narrowing(autonomy="readonly")
+    assert one.autonomy is not None
+    one.autonomy["medium"] = "allow"
+    other = Narrowing(autonomy="readonly")
+    assert other.autonomy is not None
+    assert other.autonomy["medium"] == "deny"
+    run = Resolver(loads(OLD)).resolve("a", narrowing=other)
+    other.autonomy["high"] = "allow"
+    assert run.decide("act", {}).reason == "autonomy"

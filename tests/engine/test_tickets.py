@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import policy_lang
-from zcpolicy import PermitError, ResolvedAgentExecution, Resolver, SealError
+from zcpolicy import PermitError, ResolvedAgentExecution, ResolveError, Resolver
 from zcpolicy.tickets import Ticket, _made, redeemed, ticket_for
 
-POLICY = "zcpolicy 1\ntool act risk read\nagent a { allow act }\n"
+POLICY = "zcpolicy 1\ntool act() risk read\nagent a { allow act }\n"
 
 
 def started() -> ResolvedAgentExecution:
@@ -62,7 +62,7 @@ FORGED: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_what_no_call_was_given_is_no_ticket(what: str) -> None:
-    with pytest.raises(SealError, match="no ticket that a call was given"):
+    with pytest.raises(ResolveError, match="no ticket that a call was given"):
         redeemed(FORGED[what])
 
 

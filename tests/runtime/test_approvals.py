@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -356,14 +356,29 @@ def test_10c_a_generation_that_came_while_a_person_was_thinking(case: str, ledge
 )
 @pytest.mark.parametrize("how", ["description", "schema"])
 def test_11_a_tool_that_changed_asks_again_or_is_denied(
-    rule: str, answers: list[Any], end: str, how: str, ledger: Ledger
+    rule: str, answers: list[Any], end: str, how: Literal["description", "schema"], ledger: Ledger
 ) -> None:
     """A tool whose definition drifted after it was approved asks again (`on drift ask`) or is denied."""
     scene = Scene(asks(f"approval {{ remember tool }}; {rule}"), ledger=ledger)
     assert scene.call("shell", PUSH, TOOL) == "ran"
     assert scene.call("shell", PUSH) == "ran"
-    scene.session.drift["shell"] = how  # type: ignore[assignment]  # as the host found it
+    scene.session.drifted("shell", how)  # as the host found it
     assert scene.call("shell", PUSH, *answers) == end
+
+
+def test_11_also_in_the_midst_of_a_turn(ledger: Ledger) -> None:
+    """A tool whose definition drifted after it was approved asks again"""
+
+    async def learns(_arguments: dict[str, Any], _context: ToolContext) -> str:
+        scene.session.drifted("shell", "schema")
+        return "the list has changed"
+
+    scene = Scene(asks("approval { remember tool }; on drift any ask"), ledger=ledger, look=learns)
+    person = Person(TOOL, NO)
+    one = ("shell", PUSH)
+    scene.play(calls(one, one, ("look", {"at": "the list"}), one), "done", person=person)
+    assert scene.ends() == ["ran", "ran", "ran", "rejected"]
+    assert person.asked[1].scopes == ("once",)
 
 
 CHANGES: dict[str, dict[str, Any]] = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zcpolicy.authority import genuine
 from zcpolicy.exact import canonical, exact, is_list, is_object, number_text
+from zcpolicy.texts import tool_json
 
 if TYPE_CHECKING:
     from zcpolicy.approvals.question import Question, Scope
@@ -36,7 +37,7 @@ def bound(decision: Decision) -> Bound:
     # the directory that the call's paths start from
     where = session.cwd if server is None else session.server_cwd.get(server)
     terms = [
-        session.client, session.id, decision.agent, plan.tool, live, session.drift.get(plan.name),
+        session.client, session.id, decision.agent, plan.tool, live, session.drift_of(plan.name),
         where, sorted(decision.labels), decision.approval,
     ]  # fmt: skip
     return Bound(digest(["call", terms, decision.arguments]), digest(["tool", terms]))
@@ -63,8 +64,7 @@ def name_of_open(question: Question) -> str:
 
 
 def _call(question: Question) -> list[Any]:
-    tool = question.tool if isinstance(question.tool, str) else [*question.tool]
-    return [question.client, question.session, question.agent, tool, {**question.arguments}]
+    return [question.client, question.session, question.agent, tool_json(question.tool), {**question.arguments}]
 
 
 def digest(value: Any) -> str:
