@@ -386,7 +386,9 @@ def test_29c_also_within_one_response(parallel: str, way: str, tmp_path: Path) -
         world.script("free", calls(FETCH), "what a stranger wrote")
         await turn(way, world)
         assert ("free", "fetch") in world.ran
-        at_once = 1 if parallel == "on" else 0  # the label comes with the answer: what runs beside it may be before that
+        at_once = (
+            1 if parallel == "on" else 0
+        )  # the label comes with the answer: what runs beside it may be before that
         assert world.ran.count(("worker", "send_mail")) <= at_once
 
     asyncio.run(story())
