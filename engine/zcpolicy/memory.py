@@ -69,7 +69,6 @@ class MemoryEntry(NamedTuple):
 
 
 @final
-@final
 class MemoryScope(Sealed):
     """A key to one shelf. `name`: as the policy says it: `own`, an agent, a declared scope. Made by `MemoryAccess`.
 
@@ -89,7 +88,6 @@ class MemoryScope(Sealed):
         return f"<MemoryScope {self.mode} {self.name}>"
 
 
-@final
 @final
 class MemoryAccess(Sealed):
     """The memory of one execution: `run.memory`. It follows the session's skills and the newest policy."""

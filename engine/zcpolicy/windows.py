@@ -30,15 +30,6 @@ def told(clock: Any) -> float:
     return now
 
 
-def starts_after(window: Window, now: float) -> float | None:
-    """Charges count that are later than this; None for windows that are not of the clock."""
-    if window["kind"] == "rolling":
-        return now - float(window.get("seconds", "0"))
-    if window["kind"] == "calendar":
-        return calendar(window, now)[0] - 1e-6  # a charge at midnight is of the new day
-    return None
-
-
 def calendar(window: Window, now: float) -> tuple[float, float]:
     """Start and end of the day or month that it is, in the window's zone."""
     from datetime import UTC, datetime, timedelta

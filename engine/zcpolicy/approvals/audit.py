@@ -14,7 +14,7 @@ from zcpolicy.approvals.question import Approve, Later, Question, Reject
 from zcpolicy.approvals.weigh import Nothing, Worth
 from zcpolicy.events import Event
 from zcpolicy.ledgers.contract import Yes
-from zcpolicy.texts import json_text
+from zcpolicy.texts import json_text, tool_json
 from zcpolicy.windows import NoTime, told
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def noted(run: ResolvedAgentExecution, record: Recorder, question: Question, wha
         "question": question.id,
         "key": question.key,
         "route": question.route,
-        "tool": question.tool if isinstance(question.tool, str) else [*question.tool],
+        "tool": tool_json(question.tool),
         "arguments": json_text({**question.arguments}),
         "binding": question.binding,
         "rules": [*question.rules],
@@ -55,8 +55,8 @@ def _of(worth: Worth | None) -> tuple[str, dict[str, Any]]:
     if isinstance(worth, Reject):
         return "no", asdict(worth)
     if isinstance(worth, Edited):
-        tool = worth.tool if isinstance(worth.tool, str) else [*worth.tool]
-        return "edited", {"by": worth.by, "to": {"tool": tool, "arguments": json_text(worth.arguments)}}
+        to = {"tool": tool_json(worth.tool), "arguments": json_text(worth.arguments)}
+        return "edited", {"by": worth.by, "to": to}
     if isinstance(worth, Later):
         return "later", {}
     return ("nothing", {"note": worth.why}) if isinstance(worth, Nothing) else ("withdrawn", {})

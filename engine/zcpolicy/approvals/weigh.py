@@ -14,6 +14,7 @@ from zcpolicy.approvals.outcome import Edited
 from zcpolicy.approvals.question import Approve, Later, Question, Reject, Scope
 from zcpolicy.call import judge, same
 from zcpolicy.facts import ToolName
+from zcpolicy.names import is_tool_name
 
 MAX_SAID_CHARACTERS: Final = 2_000
 """Characters of a note, and of the name of who says it, that are kept."""
@@ -62,7 +63,7 @@ def _edit(answer: Approve, asked: ToolName, arguments: Mapping[str, Any]) -> Edi
     """A copy that the approver cannot alter any more. Raises Malformed, TypeError."""
     wanted = arguments if answer.arguments is None else answer.arguments
     tool = asked if answer.tool is None else answer.tool
-    if type(tool) is not str and [type(tool), *map(type, tool)] != [tuple, str, str]:
+    if not is_tool_name(tool):
         raise TypeError("no tool's name")
     return Edited(tool, judge({"kind": "object", "extra": "allow"}, {**wanted}), _text(answer.by))
 

@@ -13,8 +13,9 @@ from weakref import ref
 from zcpolicy.authority import genuine
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import ToolName
+from zcpolicy.names import is_tool_name
 from zcpolicy.registry.capabilities import offer_of, read_pinned
-from zcpolicy.registry.connecting import connect, shut, told
+from zcpolicy.registry.connecting import connect, fault_text, shut
 from zcpolicy.registry.record import Knobs, Offer, Record
 from zcpolicy.registry.sources import (
     AssemblyError,
@@ -63,14 +64,9 @@ def caller_names(names: Iterable[ToolName] | None) -> frozenset[ToolName] | None
     if names is None:
         return None
     found: list[Any] = [] if isinstance(names, str) else [*names]
-    if isinstance(names, str) or len(found) > MAX_CALLER_TOOLS or not all(map(_is_name, found)):
+    if isinstance(names, str) or len(found) > MAX_CALLER_TOOLS or not all(map(is_tool_name, found)):
         raise AssemblyError("`caller_allowed` is a collection of tool names")
     return frozenset(found)
-
-
-def _is_name(name: object) -> bool:
-    parts: Any = name
-    return type(name) is str or (type(name) is tuple and [*map(type, parts)] == [str, str])
 
 
 def _order(name: ToolName) -> tuple[str, str]:
@@ -86,7 +82,7 @@ async def _peripherals(record: Record, sources: ToolSources) -> tuple[HostTool, 
     try:
         return tuple(await sources.peripherals())
     except Exception as error:  # noqa: BLE001 - whatever the hardware does, its tools are only absent
-        record.failures["peripherals"] = f"they cannot be listed: {told(error)}"
+        record.failures["peripherals"] = f"they cannot be listed: {fault_text(error)}"
         return ()
 
 

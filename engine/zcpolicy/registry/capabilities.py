@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.unbroken import unbroken
-from zcpolicy.registry.connecting import told
+from zcpolicy.registry.connecting import fault_text
 from zcpolicy.registry.record import Offer, Pinned, Record
 from zcpolicy.registry.sources import AssemblyError, Json, McpConnection, McpServer, ToolContext, ToolResult, ToolSpec
 from zcpolicy.registry.view import PROMPTS, RESOURCES, current, is_denied, reachable
@@ -46,7 +46,7 @@ def offer_of(record: Record, run: ResolvedAgentExecution, name: str) -> Offer:
         try:
             return await _RUN[name](record, connection, arguments)
         except Exception as error:  # noqa: BLE001 - whatever a server does, its answer is only a failure
-            return ToolResult(f"the server did not answer: {told(error)}", ok=False)
+            return ToolResult(f"the server did not answer: {fault_text(error)}", ok=False)
 
     spec = ToolSpec(name, name, f"Lists or gets {_NOUN[name]} of the connected servers.", parameters)
     return Offer(spec, runner)
@@ -100,7 +100,7 @@ async def read_pinned(record: Record, run: ResolvedAgentExecution, servers: Mapp
                 if await unbroken(run.resolver.ledger, partial(_permitted, run, server, uri)):
                     record.pinned.append(Pinned(server, uri, await _text(connection, uri)))
             except Exception as error:  # noqa: BLE001 - whatever a server does, its resource is only absent
-                record.failures[f"{server} {uri}"] = f"it cannot be read: {told(error)}"
+                record.failures[f"{server} {uri}"] = f"it cannot be read: {fault_text(error)}"
 
 
 def _permitted(run: ResolvedAgentExecution, server: str, uri: str) -> bool:

@@ -32,7 +32,7 @@ async def connect(record: Record, servers: Mapping[str, McpServer]) -> dict[str,
                 record.connections[server] = connection
                 listed[server] = checked(await connection.tools())
         except Exception as error:  # noqa: BLE001 - whatever a server does, it is only absent
-            record.failures[server] = f"it cannot be connected: {told(error)}"
+            record.failures[server] = f"it cannot be connected: {fault_text(error)}"
 
     async with asyncio.TaskGroup() as group:
         for server, source in sorted(servers.items()):
@@ -81,7 +81,7 @@ async def _close_one(connection: McpConnection | None) -> None:
         pass
 
 
-def told(error: BaseException) -> str:
+def fault_text(error: BaseException) -> str:
     """What went wrong, on one line: of several errors the first."""
     first: Any = error
     while getattr(first, "exceptions", ()):
