@@ -69,7 +69,7 @@ async def story(folder: str) -> None:
     schedule = Schedule(jobs)
 
     async def every_night(arguments: dict[str, Any], context: ToolContext) -> str:
-        schedule.add(later(host, context.later(), arguments["task"], NIGHT, every=86_400.0))
+        later(host, schedule, context.later(), arguments["task"], NIGHT, every=86_400.0)
         return "it will be done"
 
     sources = ToolSources(

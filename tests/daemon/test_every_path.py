@@ -1,4 +1,4 @@
-"""The same agent on all six paths: what it is shown, what it may call, what bounds it (the scenarios that hold everywhere)."""
+"""The same agent on all paths: what it is shown, what it may call, what bounds it (the scenarios that hold everywhere)."""
 
 import asyncio
 from hashlib import sha256
@@ -20,7 +20,7 @@ WITH_FORGE = """
 agent worker { connect all_of_forge; allow file_read, forge/get_issue }
 agent free { allow file_read }
 """
-BROAD = "agent worker { allow any except delegate; delegate to free }\nagent free { allow any }\n"
+BROAD = "agent worker { allow any except delegate, schedule; delegate to free }\nagent free { allow any }\n"
 
 
 def wire(tool: ToolName) -> str:
@@ -61,7 +61,7 @@ def test_22_an_agent_without_the_bundle_neither_sees_nor_calls_nor_starts_the_se
     asyncio.run(story())
     ran = (tmp_path / "forge.log").read_text("utf-8").split() if (tmp_path / "forge.log").exists() else []
     assert "get_issue" not in ran
-    assert way == "delegate" or ran == []  # the delegator has the server, and the child has nothing of it
+    assert way in ("delegate", "later") or ran == []  # the delegator has the server, and the child has nothing of it
 
 
 @ways
@@ -74,6 +74,35 @@ def test_where_the_site_connects_nothing_no_server_is_started_for_anybody(way: s
 
     asyncio.run(story())
     assert not (tmp_path / "forge.log").exists()
+
+
+OPEN_AGENT = "agent worker { connect all_of_forge; allow any except delegate }\nagent free { allow any }\n"
+
+
+@ways
+def test_where_the_site_delivers_nothing_nobody_does(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(OPEN_AGENT, tmp_path)
+        world.script("worker", calls(*everything()), "done")
+        await turn(way, world, site=Site(exclude_delivery=True))
+        assert "post" not in world.shown("worker")
+        assert ("worker", "post") not in world.ran
+        assert ("worker", "send_mail") in world.ran  # is no tool of that group
+
+    asyncio.run(story())
+
+
+@ways
+def test_where_the_site_touches_no_hardware_nobody_does(way: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(OPEN_AGENT, tmp_path)
+        world.script("worker", calls(*everything()), "done")
+        await turn(way, world, site=Site(connect_peripherals=False))
+        assert "lamp" not in world.shown("worker")
+        assert ("worker", "lamp") not in world.ran
+        assert world.touched == 0
+
+    asyncio.run(story())
 
 
 @ways
@@ -127,7 +156,7 @@ def test_24_and_in_a_child_of_it(way: str, tmp_path: Path) -> None:
         world.script("free", calls(*everything()), "done below")
         await turn(way, world, narrowing=Narrowing(only=["cron_add", "delegate"]))
         assert world.told("worker") == ["done below"]
-        assert world.shown("free") == {"cron_add", "delegate"}
+        assert world.shown("free") - {"schedule"} == {"cron_add", "delegate"}
         assert world.ran == [("free", "cron_add")]
 
     asyncio.run(story())
@@ -150,7 +179,7 @@ def test_25_what_the_site_allows_holds_as_a_narrowing_does(way: str, tmp_path: P
     async def story() -> None:
         world = World(BROAD, tmp_path)
         world.script("worker", calls(*everything()), "done")
-        await turn(way, world, site=Site(caller_allowed=frozenset({"cron_add", "delegate"})))
+        await turn(way, world, site=Site(caller_allowed=frozenset({"cron_add", "delegate", "schedule"})))
         assert world.shown("worker") == {"cron_add"}
         assert world.ran == [("worker", "cron_add")]
 
@@ -204,7 +233,7 @@ def test_30_a_child_never_has_a_freer_mode(way: str, tmp_path: Path) -> None:
         world.script("worker", calls(("delegate", {"agent": "free", "task": "as you like"})), "done")
         world.script("free", calls(*everything()), "done below")
         await turn(way, world)
-        assert world.ran == [("free", "file_read"), ("free", "fetch")]
+        assert world.ran == [("free", "file_read"), ("free", "fetch"), ("free", "lamp")]
 
     asyncio.run(story())
 
@@ -216,8 +245,8 @@ def test_every_record_carries_the_path_and_who_acts_for_whom(way: str, tmp_path:
         world.script("worker", calls(("file_read", {"path": "/w/a"})), "done")
         await turn(way, world)
         mine = [event.identity for event in world.events if event.identity.agent == "worker"]
-        assert {one.surface for one in mine} == {way}
-        line = () if way not in ("delegate", "step") else ("boss",)
+        assert {one.surface for one in mine} == {"scheduled" if way == "later" else way}
+        line = () if way not in ("delegate", "step", "later") else ("boss",)
         assert {tuple(agent for agent, _ in one.line) for one in mine} == {line}
 
     asyncio.run(story())
@@ -321,5 +350,6 @@ def client_of(world: World, way: str) -> str:
     keys = {
         "channel": ("channel chat", "ann"), "rpc": ("rpc", f"user {getuid()}"), "run": ("run", "the host itself"),
         "gateway": ("gateway", sha256(b"token").hexdigest()), "delegate": ("run", "the host itself"), "step": ("run", "operator"),
+        "later": ("run", "the host itself"),
     }  # fmt: skip
     return world.host.sessions.client(*keys.get(way, ("nowhere", way)))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import stat
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import policy_lang
 from tests.daemon.world import GIVEN, NOON, TOOLS, World
 from zcpolicy import Narrowing
 from zcpolicy.approvals.question import Approve, Approvers, Question
-from zcpolicy.daemon.order import Site, TurnRefused
+from zcpolicy.daemon.order import Order, Site, TurnRefused
 from zcpolicy.daemon.paths.run import later, run_due, run_once
-from zcpolicy.daemon.schedule import MAX_JOBS, Job, Schedule, ScheduleError
+from zcpolicy.daemon.schedule import MAX_JOBS, Job, Origin, Schedule, ScheduleError, origin_of
 from zcpolicy.loop.scripted import calls
+from zcpolicy.registry.sources import HostTool, ToolContext
+from zcpolicy.tickets import Ticket, ticket_for
 
 ASKS = "agent worker { allow file_read; allow shell with approval }\nagent free { allow file_read }"
 
@@ -89,6 +92,12 @@ async def scheduled(world: World, *before: tuple[str, Mapping[str, Any]], agent:
     world.script("worker", calls(*before, ("schedule", {"agent": agent, "text": "all of it"})), "done")
     await run_once(world.host, "worker", "plan it", **how)
     world.ran.clear()
+
+
+def offered(world: World, tool: HostTool) -> None:
+    """The host has one tool more."""
+    sources = world.host.sources
+    world.host.sources = replace(sources, builtins=(*sources.builtins, tool))
 
 
 def test_29a_a_later_run_has_the_narrowing_the_limits_and_the_labels_of_the_call(tmp_path: Path) -> None:
@@ -248,10 +257,11 @@ BROKEN = {
     "no JSON": "{",
     "no list": "{}",
     "no job": "[1]",
-    "a part too many": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "ticket": None, "sessions": [], "id": "x", "narrowing": None}]),
-    "a part of another kind": json.dumps([{"at": "1", "agent": "a", "text": "b", "every": None, "surface": "scheduled", "ticket": None, "sessions": [], "id": "x"}]),
-    "a surface that is none": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "channel", "ticket": None, "sessions": [], "id": "x"}]),
-    "half of a ticket": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "ticket": [], "sessions": [], "id": "x"}]),
+    "a part too many": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "", "id": "x", "narrowing": None}]),
+    "a part of another kind": json.dumps([{"at": "1", "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "", "id": "x"}]),
+    "a surface that is none": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "channel", "origin": "", "id": "x"}]),
+    "an origin that is none": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "{}", "id": "x"}]),
+    "an origin that is no text": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": {}, "id": "x"}]),
 }  # fmt: skip
 
 
@@ -288,16 +298,111 @@ def test_jobs_are_counted(tmp_path: Path) -> None:
         schedule.add(Job(NOON, "worker", "x"))
 
 
-FORGED: dict[str, dict[str, Any]] = {
-    "empty": {},
-    "of no session": {"line": [], "agent": "worker"},
-    "of a session that is not there": {"line": [{"session": "x"}], "agent": "worker"},
-    "a line that is none": {"line": "x", "agent": "worker"},
+FORGED: dict[str, Any] = {
+    "nothing": None,
+    "the ticket of an execution": {"line": [], "agent": "worker"},
+    "an object of the type": object.__new__(Ticket),
 }
 
 
 @pytest.mark.parametrize("case", FORGED)
-def test_a_ticket_that_no_call_has_made(case: str, tmp_path: Path) -> None:
+def test_a_ticket_that_no_call_was_given(case: str, tmp_path: Path) -> None:
     world = World(ASKS, tmp_path)
-    with pytest.raises(ScheduleError, match="no ticket of a call that is under way"):
-        later(world.host, FORGED[case], "x", NOON)
+    with pytest.raises(ScheduleError, match="no ticket that a call was given"):
+        later(world.host, world.schedule, FORGED[case], "x", NOON)
+    assert world.schedule.jobs == ()
+
+
+def test_a_ticket_ends_with_its_call(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World("agent worker { allow keep }\nagent free { allow file_read }\ntool keep() risk low\n", tmp_path)
+        tickets: list[Ticket] = []
+
+        async def keep(_arguments: dict[str, Any], context: ToolContext) -> str:
+            tickets.append(context.later())
+            return "kept"
+
+        offered(world, HostTool("keep", "Keeps its ticket.", {"type": "object"}, keep))
+        world.script("worker", calls(("keep", {})), "done")
+        await run_once(world.host, "worker", "x")
+        with pytest.raises(ScheduleError, match="the call is over"):
+            later(world.host, world.schedule, tickets[0], "x", NOON)
+        assert world.schedule.jobs == ()
+
+    asyncio.run(story())
+
+
+def test_a_call_that_is_of_no_turn_of_this_host_leaves_nothing_behind(tmp_path: Path) -> None:
+    world, other = World(ASKS, tmp_path), World(ASKS, tmp_path)
+    seat = other.host.sessions.open("c")
+    run = other.host.execution(Order("worker", "x", "run", seat))
+    for host in (world.host, other.host):
+        with pytest.raises(ScheduleError, match="none of a turn of this host"):
+            later(host, world.schedule, ticket_for(run.renewed, "worker"), "x", NOON)
+
+
+def test_what_a_job_stands_below_is_not_altered_by_whoever_is_shown_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(LATER, tmp_path)
+        await scheduled(world, narrowing=Narrowing(only=["schedule", "cron_add"]))
+        (job,) = world.schedule.jobs
+        assert all(type(getattr(job, one.name)) in (str, float, type(None)) for one in fields(job))
+        origin_of(job.origin).ticket["line"].clear()  # of a copy
+        world.script("worker", calls(*everything()), "done")
+        await run_due(world.host, world.schedule, NOON)
+        assert world.ran == [("worker", "cron_add")]
+
+    asyncio.run(story())
+
+
+WITHHELD: dict[str, tuple[Site, str]] = {
+    "an allow list": (Site(caller_allowed=frozenset({"schedule", "send_mail"})), "post"),
+    "servers": (Site(connect_mcp=False), "forge__get_issue"),
+    "hardware": (Site(connect_peripherals=False), "lamp"),
+    "memory": (Site(exclude_memory=True), "memory_recall"),
+    "delivery": (Site(exclude_delivery=True), "post"),
+}
+"""What a site withholds, and a tool that is withheld with it."""
+
+
+@pytest.mark.parametrize("case", WITHHELD)
+def test_29a_what_is_withheld_from_a_call_is_withheld_from_the_run_of_the_run_that_it_starts(
+    case: str, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        site, name = WITHHELD[case]
+        await scheduled(World(DEEP, tmp_path), site=site)
+        world = World(DEEP, tmp_path, servers=case == "servers")  # the host has started anew
+        world.script("worker", calls(("schedule", {"agent": "", "text": "all of it"})), "done")
+        await run_due(world.host, world.schedule, NOON)
+        world.script("worker", "done")
+        (ran,) = await run_due(world.host, world.schedule, NOON)
+        assert ran.refused == ""
+        assert name not in world.shown("worker")
+        assert "send_mail" in world.shown("worker")
+
+    asyncio.run(story())
+
+
+DEEP = """
+agent worker {
+    allow any
+    connect all_of_forge
+    memory read own
+    delegate to free
+    delegate depth 3
+}
+agent free { allow any }
+"""
+
+
+def test_a_deferred_listing_stays_one(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(DEEP, tmp_path, servers=True)
+        assert origin_of(Origin({}, (), Site(deferred=True)).text()).site == Site(deferred=True)
+        await scheduled(world, site=Site(deferred=True))
+        world.script("worker", "done")
+        await run_due(world.host, world.schedule, NOON)
+        assert "forge__get_issue" not in world.shown("worker")
+
+    asyncio.run(story())

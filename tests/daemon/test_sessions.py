@@ -8,7 +8,7 @@ from tests.daemon.world import World
 from zcpolicy import FactsError, Session
 from zcpolicy.daemon import sessions
 from zcpolicy.daemon.order import Order, Site, bounds
-from zcpolicy.daemon.sessions import MAX_KEPT_ENTRIES, MAX_TRANSCRIPT_MESSAGES, Full, Seat, Sessions
+from zcpolicy.daemon.sessions import MAX_KEPT_ENTRIES, MAX_TRANSCRIPT_MESSAGES, Full, Seat, Sessions, kept
 from zcpolicy.facts import Entry, Narrowing, ToolName
 from zcpolicy.loop.messages import Message, ToolCall
 from zcpolicy.loop.turn import TurnResult
@@ -89,14 +89,12 @@ def test_a_session_is_saved_with_what_bounds_it_and_the_newest_of_its_history() 
     seat.session.mark(["untrusted"])
     for number in range(MAX_KEPT_ENTRIES + 5):
         seat.session.record(Entry("t", {"n": number}))
-    saved = store.saved(seat.session.id)
-    assert saved is not None
+    saved = kept(seat.session)
     (again,) = Sessions(lambda session: setattr(session, "clock", lambda: 8.0)).restored([saved]).values()
     assert (again.id, again.client, again.labels) == (seat.session.id, "ann", {"untrusted"})
     assert again.history is not None
     assert [one.arguments["n"] for one in again.history] == [*range(5, MAX_KEPT_ENTRIES + 5)]
     assert again.clock() == 8.0
-    assert store.saved("nobody's") is None
     with pytest.raises(FactsError):
         Sessions().restored([{"id": "x"}])
 
@@ -104,8 +102,7 @@ def test_a_session_is_saved_with_what_bounds_it_and_the_newest_of_its_history() 
 def test_a_session_that_is_open_is_what_it_is_by_now() -> None:
     store = Sessions()
     seat = store.open("ann")
-    saved = store.saved(seat.session.id)
-    assert saved is not None
+    saved = kept(seat.session)
     seat.session.mark(["untrusted"])
     assert store.restored([saved]) == {seat.session.id: seat.session}
 

@@ -1,4 +1,4 @@
-"""A small host for stories: tools that note what ran, models that follow scripts, and the six ways to a turn of an agent."""
+"""A small host for stories: tools that note what ran, models that follow scripts, and the ways to a turn of an agent."""
 
 import asyncio
 import json
@@ -17,10 +17,11 @@ from zcpolicy.daemon.order import OPEN, Order, Site
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.rpc import Rpc
-from zcpolicy.daemon.paths.run import later, run_once
+from zcpolicy.daemon.paths.run import later, run_due, run_once
 from zcpolicy.daemon.paths.step import Workflow, WorkflowStep, run_workflow
 from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.daemon.tools import delegate_tool, memory_tools
+from zcpolicy.daemon.wire import answer_of
 from zcpolicy.events import Event
 from zcpolicy.facts import Session, ToolName
 from zcpolicy.loop.access import ResolvedModelAccess
@@ -29,7 +30,7 @@ from zcpolicy.memory_stores.in_memory import InMemoryStore
 from zcpolicy.registry.mcp_servers import StdioServer
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.search import tool_search_tool
-from zcpolicy.registry.sources import HostTool, McpServer, ToolContext, ToolResult, ToolSources
+from zcpolicy.registry.sources import Group, HostTool, McpServer, ToolContext, ToolResult, ToolSources
 
 TOOLS = """zcpolicy 1
 
@@ -42,6 +43,8 @@ tool delegate(agent: string, task: string, independent?: boolean) risk low
 tool memory_recall(query: string)              risk read
 tool memory_store(text: string, scope?: string) risk low
 tool schedule(agent: string, text: string)     risk low
+tool post(text: string)                        risk medium
+tool lamp(text: string)                        risk low
 tool pipeline(steps: list<object>) runs tools  risk low
 tool tool_search(query: string)                risk read
 tool forge/get_issue(number: integer)          risk read
@@ -62,7 +65,8 @@ bundle all_of_forge { server forge }
 
 GIVEN: Mapping[ToolName, Mapping[str, Any]] = {
     "file_read": {"path": "/w/a"}, "shell": {"command": "ls"}, "fetch": {"url": "x"}, "send_mail": {"to": "ann"},
-    "cron_add": {"text": "later"}, ("forge", "get_issue"): {"number": 1}, ("forge", "push_file"): {"path": "a", "text": "b"},
+    "cron_add": {"text": "later"}, "post": {"text": "to all"}, "lamp": {"text": "on"},
+    ("forge", "get_issue"): {"number": 1}, ("forge", "push_file"): {"path": "a", "text": "b"},
 }  # fmt: skip
 """Sound arguments of each tool that only notes that it ran."""
 
@@ -78,7 +82,7 @@ def forge(log: Path) -> McpServer:
 
 
 class World:
-    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `fails`: tools that report failure."""
+    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `fails`: tools that report failure. `touched`: times that the hardware was."""
 
     def __init__(
         self, policy: str, folder: Path, *, approvers: Mapping[str, Approvers] | None = None, servers: bool = False
@@ -90,9 +94,17 @@ class World:
         self.schedule = Schedule(str(folder / "jobs.json"))
         self.fails: set[str] = set()
         self.memory = InMemoryStore()
+        self.touched = 0
         self.forge_log = folder / "forge.log"
         sources = ToolSources(
-            builtins=(*map(self._noting, NOTING), *self._own(), pipeline_tool(), tool_search_tool()),
+            builtins=(
+                *map(self._noting, NOTING),
+                self._noting("post", "delivery"),
+                *self._own(),
+                pipeline_tool(),
+                tool_search_tool(),
+            ),
+            peripherals=self._hardware,
             servers={"forge": forge(self.forge_log)} if servers else {},
         )
         self.host = Host(
@@ -125,17 +137,21 @@ class World:
         """What was recorded of one kind."""
         return [event for event in self.events if event.kind == kind]
 
-    def _noting(self, name: str) -> HostTool:
+    async def _hardware(self) -> tuple[HostTool, ...]:
+        self.touched += 1
+        return (self._noting("lamp"),)
+
+    def _noting(self, name: str, group: Group = "") -> HostTool:
         async def run(_arguments: dict[str, Any], context: ToolContext) -> ToolResult:
             self.ran.append((context.identity.agent, name))
             return ToolResult(f"{name} ran", ok=name not in self.fails)
 
-        return HostTool(name, f"The tool {name}.", _parameters(*GIVEN[name]), run)
+        return HostTool(name, f"The tool {name}.", _parameters(*GIVEN[name]), run, group)
 
     def _own(self) -> tuple[HostTool, ...]:
         async def schedule(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
             ticket = context.later(arguments["agent"])
-            self.schedule.add(later(self.host, ticket, arguments["text"], NOON))
+            later(self.host, self.schedule, ticket, arguments["text"], NOON)
             return ToolResult("scheduled")
 
         later_tool = HostTool("schedule", "Has a run start later.", _parameters("agent", "text"), schedule)
@@ -202,6 +218,14 @@ async def by_step(world: World, agent: str, narrowing: Narrowing | None, site: S
     return went[-1].text
 
 
+async def by_later(world: World, agent: str, narrowing: Narrowing | None, site: Site) -> str:
+    """A call of `boss` has the agent run later: what is withheld from the one is told to nobody but its host then."""
+    world.script("boss", calls(("schedule", {"agent": agent, "text": "do it"})), "boss has planned it")
+    await run_once(world.host, "boss", "have it done", narrowing=_with(narrowing, "schedule"), site=site)
+    (ran,) = await run_due(world.host, world.schedule, NOON)
+    return ran.refused if ran.result is None else answer_of(ran.result)
+
+
 def _with(narrowing: Narrowing | None, name: str) -> Narrowing | None:
     """The delegator has to be able to delegate at all."""
     if narrowing is None or narrowing.only is None:
@@ -212,11 +236,12 @@ def _with(narrowing: Narrowing | None, name: str) -> Narrowing | None:
 Way = Callable[[World, str, Narrowing | None, Site], Awaitable[str]]
 WAYS: Mapping[str, Way] = {
     "channel": by_channel, "rpc": by_rpc, "gateway": by_gateway, "run": by_run, "delegate": by_delegate, "step": by_step,
+    "later": by_later,
 }  # fmt: skip
 
 
 async def turn(
     way: str, world: World, agent: str = "worker", *, narrowing: Narrowing | None = None, site: Site = OPEN
 ) -> str:
-    """One turn of an agent on one of the six ways; what its answer was."""
+    """One turn of an agent on one of the ways; what its answer was."""
     return await WAYS[way](world, agent, narrowing, site)

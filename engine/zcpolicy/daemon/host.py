@@ -85,12 +85,13 @@ class Host:
             registry = await self.registry(run, order)
             messages = seat.messages if order.resume else seat.said(order.text)
             waiting = seat.paused if order.resume else None
-            seat.agent = run.agent
+            seat.agent, seat.site = run.agent, order.site
             try:
                 result = await run_tool_call_loop(
                     run, model, self.io(order), messages, system=self.system, resume=waiting
                 )
             finally:
+                seat.site = None
                 await registry.close()
             seat.keep(result)
             return result

@@ -33,6 +33,19 @@ OPEN: Final = Site()
 """A path that withholds nothing."""
 
 
+def both(one: Site, other: Site) -> Site:
+    """A site that withholds whatever either does."""
+    lists = [site.caller_allowed for site in (one, other) if site.caller_allowed is not None]
+    return Site(
+        caller_allowed=frozenset[ToolName].intersection(*lists) if lists else None,
+        connect_mcp=one.connect_mcp and other.connect_mcp,
+        connect_peripherals=one.connect_peripherals and other.connect_peripherals,
+        exclude_memory=one.exclude_memory or other.exclude_memory,
+        exclude_delivery=one.exclude_delivery or other.exclude_delivery,
+        deferred=one.deferred or other.deferred,
+    )
+
+
 def _unheard(_piece: str) -> None:
     """For paths that do not stream."""
 

@@ -1,7 +1,7 @@
 """What is to run later, kept as JSON in a file.
 
-In: jobs of the operator, and tickets of calls. Out: `Job`s as they fall due. The file is the host's own: the resolver has to
-protect it (`Schedule.files`), since whoever could write a ticket could leave out what bounds its run.
+In: jobs of the operator, and what calls leave behind. Out: `Job`s as they fall due. The file is the host's own: the resolver
+has to protect it (`Schedule.files`), since whoever could write it could leave out what bounds a run.
 """
 
 import os
@@ -14,6 +14,7 @@ from secrets import token_hex
 from typing import Any, Final
 
 from zcpolicy.call import MAX_CALL_CHARACTERS, Malformed, read_json, sound
+from zcpolicy.daemon.order import Site
 from zcpolicy.exact import is_list, is_object
 
 MAX_JOBS: Final = 1_000
@@ -36,7 +37,7 @@ class ScheduleError(ValueError):
 class Job:
     """A run that is due `at` (seconds since the epoch), and then `every` so many seconds; None: once.
 
-    `ticket`: of the call that started it, with the `sessions` it names, as they were then; None: it is the operator's.
+    `origin`: the text of the `Origin` of the call that started it; "": it is the operator's.
     """
 
     at: float
@@ -44,9 +45,42 @@ class Job:
     text: str
     every: float | None = None
     surface: str = "scheduled"
-    ticket: Mapping[str, Any] | None = None
-    sessions: tuple[Mapping[str, Any], ...] = ()
+    origin: str = ""
     id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What bounds a run that a call started. Jobs hold it as text, which nobody alters who is shown one.
+
+    `ticket`: of the call's execution; `sessions`: those that it names, as they were then; `site`: what was withheld from it.
+    """
+
+    ticket: Mapping[str, Any]
+    sessions: tuple[Mapping[str, Any], ...]
+    site: Site
+
+    def text(self) -> str:
+        """JSON. The allow list of the site is left out: it is a narrowing of the ticket (`order.bounds`)."""
+        return dumps(asdict(replace(self, site=replace(self.site, caller_allowed=None))))
+
+
+def origin_of(text: object) -> Origin:
+    """What `Origin.text` gave. Raises ScheduleError for anything else."""
+    try:
+        found = read_json(text) if isinstance(text, str) else None
+    except Malformed:
+        found = None
+    if (
+        not is_object(found)
+        or found.keys() != {one.name for one in fields(Origin)}
+        or not (is_object(found["ticket"]) and is_list(found["sessions"]) and all(map(is_object, found["sessions"])))
+        or not (is_object(found["site"]) and found["site"].keys() == _SITE)
+        or not all(type(kept) is bool for name, kept in found["site"].items() if name != "caller_allowed")
+    ):
+        raise ScheduleError("this is nothing that a call has left behind")
+    site: dict[str, Any] = {**found["site"], "caller_allowed": None}
+    return Origin(found["ticket"], tuple(found["sessions"]), Site(**site))
 
 
 class Schedule:
@@ -119,12 +153,13 @@ def _read(file: str) -> list[Job]:
 
 
 _NAMES: Final = frozenset(one.name for one in fields(Job))
+_SITE: Final = frozenset(one.name for one in fields(Site))
 
 
 def _job(saved: object) -> Job:
-    if not is_object(saved) or saved.keys() != _NAMES or not is_list(saved["sessions"]):
+    if not is_object(saved) or saved.keys() != _NAMES:
         raise ScheduleError("the schedule holds what is no job")
-    parts: dict[str, Any] = {**saved, "sessions": tuple(saved["sessions"])}
+    parts: dict[str, Any] = {**saved}
     for name in ("at", "every"):
         if _is_number(parts[name]):
             parts[name] = float(parts[name])
@@ -137,8 +172,9 @@ def _sound(job: Job) -> Job:
     texts = all(
         type(one) is str and sound(one) and len(one) <= MAX_JOB_CHARACTERS for one in (job.agent, job.text, job.id)
     )
-    ticket = job.ticket is None or (is_object(job.ticket) and all(map(is_object, job.sessions)))
-    if not (every and texts and ticket and _is_number(job.at) and job.surface in SURFACES):
+    if job.origin != "":
+        origin_of(job.origin)
+    if not (every and texts and _is_number(job.at) and job.surface in SURFACES):
         raise ScheduleError("this is no job that can be kept")
     return job
 

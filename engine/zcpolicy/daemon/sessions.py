@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from zcpolicy.exact import is_list
 from zcpolicy.facts import Session
@@ -16,6 +16,9 @@ from zcpolicy.loop.history import trimmed
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.turn import TurnResult, TurnState
 from zcpolicy.sessions import restore, save
+
+if TYPE_CHECKING:
+    from zcpolicy.daemon.order import Site
 
 MAX_CLIENTS: Final = 100_000
 """Clients that a host remembers; more are refused, since forgetting one would give it fresh budgets."""
@@ -45,13 +48,15 @@ NOT_MADE: Final = "The call was not made: nobody has answered whether it may be.
 class Seat:
     """One conversation with one agent: its session, its transcript, and one turn at a time.
 
-    `agent`: whose it is, once it has had a turn. `paused`: the turn that waits for an answer.
+    `agent`: whose it is, once it has had a turn. `paused`: the turn that waits for an answer. `site`: what is withheld from
+    the turn that is under way; None: none is.
     """
 
     session: Session
     agent: str = ""
     messages: tuple[Message, ...] = ()
     paused: TurnState | None = None
+    site: "Site | None" = None
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def said(self, text: str) -> tuple[Message, ...]:
@@ -113,16 +118,6 @@ class Sessions:
         seat = self._seats.get(session)
         return seat.session if seat is not None else None
 
-    def saved(self, session: str) -> dict[str, Any] | None:
-        """An open session as JSON, so that a later run can stand below it. Raises FactsError for what JSON cannot hold."""
-        seat = self._seats.get(session)
-        if seat is None:
-            return None
-        found = save(seat.session)
-        if is_list(found["history"]):
-            del found["history"][:-MAX_KEPT_ENTRIES]
-        return found
-
     def restored(self, line: Sequence[Mapping[str, Any]]) -> dict[str, Session]:
         """Sessions that were saved, outermost first, by id; those that are open still are what they are by now.
 
@@ -148,6 +143,14 @@ class Sessions:
         seat = self._seats[session.id] = Seat(session)
         self._of_client[session.client] += 1
         return seat
+
+
+def kept(session: Session) -> dict[str, Any]:
+    """A session as JSON, so that a later run can stand below it. Raises FactsError for what JSON cannot hold."""
+    found = save(session)
+    if is_list(found["history"]):
+        del found["history"][:-MAX_KEPT_ENTRIES]
+    return found
 
 
 def _below(above: Session, interactive: bool) -> Session:

@@ -1,22 +1,21 @@
 """Runs that nobody attends: once, at a time, again and again.
 
-In: an agent and a text; for a run that a call started, its ticket. Out: `TurnResult`s. Particular: nobody is there to be
+In: an agent and a text; for a run that a call starts, its ticket. Out: `TurnResult`s. Particular: nobody is there to be
 asked, so that what asks is denied unless a route answers. A run that a call started is a bounded child of the execution
-that made the call: the same narrowing, limits and labels.
+that made the call: the same narrowing, limits and labels, and what was withheld there is withheld from it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
-from zcpolicy.daemon.schedule import Job, Schedule, ScheduleError
-from zcpolicy.daemon.sessions import Full
-from zcpolicy.exact import is_list, is_object
+from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused, both
+from zcpolicy.daemon.schedule import Job, Origin, Schedule, ScheduleError, origin_of
+from zcpolicy.daemon.sessions import Full, kept
 from zcpolicy.facts import FactsError, Narrowing
 from zcpolicy.loop.turn import TurnResult
+from zcpolicy.refusals import ResolveError
+from zcpolicy.tickets import Ticket, redeemed
 
 
 async def run_once(
@@ -32,18 +31,21 @@ async def run_once(
         host.sessions.close(seat)
 
 
-def later(host: Host, ticket: Mapping[str, Any], text: str, at: float, *, every: float | None = None) -> Job:
-    """A job of a ticket of `ToolContext.later`, made while its call is under way. Raises ScheduleError."""
-    agent, line = ticket.get("agent"), ticket.get("line")
-    entries = [entry for entry in line if is_object(entry)] if is_list(line) else []
+def later(host: Host, schedule: Schedule, ticket: Ticket, text: str, at: float, *, every: float | None = None) -> str:
+    """Has a run start `at` a time, below the execution of a call that is under way. The job's id.
+
+    Raises ScheduleError (also where the ticket is of no such call), OSError.
+    """
     try:
-        sessions = [host.sessions.saved(str(entry.get("session"))) for entry in entries]
-    except FactsError as error:
+        run, agent = redeemed(ticket)
+        seat = host.sessions.seat(run.session.id)
+        if seat is None or seat.session is not run.session or seat.site is None:
+            raise ScheduleError("the call is none of a turn of this host")
+        sessions = {one.session.id: one.session for one in (run, *run.above())}
+        origin = Origin(run.ticket(), tuple(map(kept, reversed(sessions.values()))), seat.site)
+    except (ResolveError, FactsError) as error:
         raise ScheduleError(str(error)) from None
-    kept = tuple(one for one in sessions if one is not None)
-    if type(agent) is not str or not kept or len(kept) < len(sessions):
-        raise ScheduleError("this is no ticket of a call that is under way")
-    return Job(at, agent, text, every, ticket=dict(ticket), sessions=kept)
+    return schedule.add(Job(at, agent, text, every, origin=origin.text()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,16 @@ class Ran:
 
 
 async def run_due(host: Host, schedule: Schedule, now: float, *, site: Site = OPEN) -> list[Ran]:
-    """Runs what is due, soonest first. `site`: what such runs are withheld. Raises OSError where it cannot be kept."""
+    """Runs what is due, soonest first. `site`: what is withheld here, besides what was withheld from the call. Raises OSError where it cannot be kept."""
     return [await _run(host, job, site) for job in schedule.jobs if schedule.take(job, now)]
 
 
 async def _run(host: Host, job: Job, site: Site) -> Ran:
     try:
-        if job.ticket is None:
-            result = await run_once(host, job.agent, job.text, site=site, surface=job.surface)
+        if job.origin:
+            result = await _run_below(host, job, origin_of(job.origin), site)
         else:
-            result = await _run_of_ticket(host, job, job.ticket, site)
+            result = await run_once(host, job.agent, job.text, site=site, surface=job.surface)
     except (TurnRefused, Full) as refused:
         return Ran(job, None, str(refused))
     except Exception:  # noqa: BLE001 - a host that fails in one job still has the others to run
@@ -73,12 +75,12 @@ async def _run(host: Host, job: Job, site: Site) -> Ran:
     return Ran(job, result)
 
 
-async def _run_of_ticket(host: Host, job: Job, ticket: Mapping[str, Any], site: Site) -> TurnResult:
+async def _run_below(host: Host, job: Job, origin: Origin, site: Site) -> TurnResult:
     """Below the execution that made the call. Raises TurnRefused, Full."""
-    parent = host.resumed(ticket, job.sessions)
+    parent = host.resumed(origin.ticket, origin.sessions)
     seat = host.sessions.open(parent.session.client, above=parent.session)
     order = Order(
-        job.agent, job.text, job.surface, seat, parent=parent, later=True, site=site,
+        job.agent, job.text, job.surface, seat, parent=parent, later=True, site=both(origin.site, site),
         approvers=_nobody_there(host, job.surface),
     )  # fmt: skip
     try:
