@@ -8,7 +8,7 @@ from policy_lang import loads
 from zcpolicy import Decision, ResolvedAgentExecution, Resolver, Session
 from zcpolicy.approvals.ask import ApprovalManager
 from zcpolicy.approvals.outcome import Approved, Edited, Outcome, Refusal, Waiting
-from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question, Reject
+from zcpolicy.approvals.question import Approve, Approvers, Question, Reject
 from zcpolicy.events import Event
 
 TOOLS: Final = """
@@ -111,6 +111,3 @@ def word(outcome: Outcome) -> str:
 
 def outcomes(events: Iterable[Event]) -> list[str]:
     return [event.data["outcome"] for event in events]
-
-
-__all__ = ["NO", "YES", "Answer", "Later"]

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zcpolicy.approvals.asking import refuse_if_acting, refuse_if_asked
-from zcpolicy.approvals.audit import Recorder, noted
+from zcpolicy.approvals.audit import noted
 from zcpolicy.approvals.binding import name_of_aside, name_of_open
 from zcpolicy.approvals.hearing import is_async
 from zcpolicy.approvals.outcome import NotAsked, Outcome, approved, refused
@@ -24,7 +24,7 @@ from zcpolicy.windows import NoTime
 
 if TYPE_CHECKING:
     from zcpolicy.decision import Decision
-    from zcpolicy.events import Event
+    from zcpolicy.events import Event, Recorder
     from zcpolicy.execution import ResolvedAgentExecution
 
 

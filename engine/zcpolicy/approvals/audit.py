@@ -5,7 +5,6 @@ In: questions and answers. Out: events of kind `approval`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,8 @@ from zcpolicy.texts import json_text, tool_json
 from zcpolicy.windows import NoTime, told
 
 if TYPE_CHECKING:
+    from zcpolicy.events import Recorder
     from zcpolicy.execution import ResolvedAgentExecution
-
-Recorder = Callable[[Event], None]
 
 
 def noted(run: ResolvedAgentExecution, record: Recorder, question: Question, what: Worth | Yes | str | None) -> bool:

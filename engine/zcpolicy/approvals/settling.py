@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from zcpolicy.approvals.audit import Recorder, noted
+from zcpolicy.approvals.audit import noted
 from zcpolicy.approvals.binding import bound, digest, name_of_aside, name_of_open
 from zcpolicy.approvals.hearing import Ask, heard
 from zcpolicy.approvals.outcome import Edited, Outcome, Refusal, Waiting, approved, refused, rejected
@@ -21,6 +21,7 @@ from zcpolicy.texts import escaped, json_text
 
 if TYPE_CHECKING:
     from zcpolicy.decision import Decision
+    from zcpolicy.events import Recorder
     from zcpolicy.shapes import Schema
 
 MAX_WAIT_SECONDS: Final = 86_400.0
