@@ -6,6 +6,7 @@ evaluator and the generated code both end here, and the outcome of equal bits is
 
 from __future__ import annotations
 
+from zcpolicy.sealed import Fixed, put
 from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
@@ -34,18 +35,24 @@ REASONS: Final = (
 RANK: Final = {"deny": 0, "ask": 1, "allow": 2}
 
 
-class Said:
+class Said(Fixed):
     """One body's answer to one call. `reasons`: why it denies. `rules`: the statements behind it."""
 
     __slots__ = ("body", "effect", "reasons", "rules")
 
+    if TYPE_CHECKING:
+        body: BodyRef | None
+        effect: Answer
+        reasons: tuple[str, ...]
+        rules: tuple[RuleRef, ...]
+
     def __init__(
         self, body: BodyRef | None, effect: Answer, reasons: tuple[str, ...], rules: tuple[RuleRef, ...]
     ) -> None:
-        self.body = body
-        self.effect: Answer = effect
-        self.reasons = reasons
-        self.rules = rules
+        put(self, "body", body)
+        put(self, "effect", effect)
+        put(self, "reasons", reasons)
+        put(self, "rules", rules)
 
     @property
     def name(self) -> str:
@@ -54,7 +61,10 @@ class Said:
 
 
 class Verdict:
-    """The outcome of one combination. `note`: what to tell besides (of a malformed call, of a limit)."""
+    """The outcome of one combination. `note`: what to tell besides (of a malformed call, of a limit).
+
+    Each part is set once: equal calls share a verdict, and nobody who holds one may change what they are told.
+    """
 
     __slots__ = ("bits", "effect", "note", "plan", "reason", "retry_after", "rules", "said", "tool")
 
@@ -62,6 +72,7 @@ class Verdict:
         plan: Plan | None  # of the tool; None where no tool was found
         tool: ToolName
         bits: int
+        said: tuple[Said, ...]
 
     def __init__(
         self,
@@ -72,15 +83,36 @@ class Verdict:
         note: str = "",
         retry_after: float | None = None,
     ) -> None:
-        self.plan = None
-        self.tool = ""
-        self.bits = 0
         self.effect: Answer = effect
         self.reason = reason
         self.rules = rules
-        self.said = said
+        if said:
+            self.said = said
         self.note = note
         self.retry_after = retry_after
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """What was not set yet."""
+            try:
+                return _UNSAID[name]
+            except KeyError:
+                raise AttributeError(name) from None
+
+        def __setattr__(self, name: str, value: object) -> None:
+            try:
+                object.__getattribute__(self, name)
+            except AttributeError:
+                put(self, name, value)
+                return
+            raise AttributeError(f"a verdict stands: its `{name}` cannot be set again")
+
+        def __delattr__(self, name: str) -> None:
+            raise AttributeError(f"a verdict stands: its `{name}` cannot be deleted")
+
+
+_UNSAID: Final[dict[str, Any]] = {"plan": None, "tool": "", "bits": 0, "said": ()}
 
 
 class BodyPlan:
@@ -154,7 +186,8 @@ def conclude(bodies: Sequence[BodyPlan], bits: int) -> Verdict:
         said.append(Said(None, "deny", ("protected",), ()))
     elif bits & MAYBE_PROTECTED:
         said.append(Said(None, "ask", (), ()))
-    effect: Answer = min((one.effect for one in said), key=RANK.__getitem__, default="deny")  # nobody grants anything
+    answers: list[Answer] = [one.effect for one in said] or ["deny"]  # where nobody grants anything
+    effect = min(answers, key=RANK.__getitem__)
     deciding = [one for one in said if one.effect == effect]
     rules = tuple(rule for one in deciding for rule in one.rules)
     if effect == "deny":

@@ -153,7 +153,8 @@ class Session:
     @property
     def drift(self) -> Mapping[ToolName, Drift]:
         """Tools whose live definition differs, and how. See `drifted`."""
-        return _ReadOnly(self._drift)
+        found: Mapping[ToolName, Drift] = _ReadOnly(self._drift)
+        return found
 
     def drift_of(self, tool: ToolName) -> Drift | None:
         """How a tool differs, as this session or one above it knows."""

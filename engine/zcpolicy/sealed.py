@@ -1,6 +1,6 @@
 """Sealed types: objects that only their one maker makes, and that nobody alters, copies or pickles.
 
-In: nothing. Out: the class `Sealed`. It stops mistakes, not hostile code in the same process.
+In: nothing. Out: the classes `Sealed` and `Fixed`. They stop mistakes, not hostile code in the same process.
 """
 
 from __future__ import annotations
@@ -15,8 +15,21 @@ else:
         """Of `typing`, without the price of importing it: type checkers refuse to inherit from what it stands on."""
         return sealed
 
+
 put: Final = object.__setattr__
 """Sets a slot of a sealed object. For its maker alone."""
+
+
+class Fixed:
+    """The parent of what is filled once, by its own maker with `put`, and is the same for ever after."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is made once: `{name}` cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is made once: `{name}` cannot be deleted")
 
 
 class Sealed:

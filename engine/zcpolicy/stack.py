@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from zcpolicy.exact import is_list, is_object
 from zcpolicy.program import CompiledError, agent_of, head_of, origins_of
+from zcpolicy.sealed import Fixed, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,26 +24,35 @@ MAX_NARROWING_CHAIN: Final = 1_000
 """Agents that narrow each other in one line."""
 
 
-class BodyRef:
+class BodyRef(Fixed):
     """One body, and where its parts were written. `grants`: the root of a chain of agents."""
 
     __slots__ = ("_origins", "_program", "data", "grants", "kind", "name")
 
+    if TYPE_CHECKING:
+        _program: Program
+        _origins: Any
+        data: Body
+        kind: str
+        name: str
+        grants: bool
+
     def __init__(self, program: Program, data: Body) -> None:
-        self._program = program
-        self._origins: Any = None
-        self.data = data
-        self.kind = data["kind"]
-        self.name = data["name"]
-        self.grants = data["kind"] == "agent"
+        put(self, "_program", program)
+        put(self, "_origins", None)
+        put(self, "data", data)
+        put(self, "kind", data["kind"])
+        put(self, "name", data["name"])
+        put(self, "grants", data["kind"] == "agent")
 
     def places(self, part: str, index: int) -> list[Place]:
         """Where an element of a list was written, or (`index` below 0) another statement, or the body itself."""
-        if self._origins is None:
+        origins: Any = self._origins
+        if origins is None:
             kind = self.kind if self.kind in ("ceiling", "skill") else "agent"
             known = self.kind != "narrowing"
-            self._origins = origins_of(self._program, kind, self.name) if known else {}
-        origins = self._origins
+            origins = origins_of(self._program, kind, self.name) if known else {}
+            put(self, "_origins", origins)
         try:
             found: Any = origins[part][index] if index >= 0 else origins.get("other", {}).get(part, [])
             if not found and "place" in origins and " " not in part:
@@ -103,19 +113,26 @@ class RuleRef:
         return f"<{file}:{line} {text}>"
 
 
-class Level:
+class Level(Fixed):
     """One execution: the bodies of an agent at work. `chain`: the agent and those it narrows, root last."""
 
     __slots__ = ("agent", "bodies", "chain", "depth", "skills")
 
+    if TYPE_CHECKING:
+        agent: str
+        bodies: tuple[BodyRef, ...]
+        chain: tuple[str, ...]
+        depth: int
+        skills: tuple[str, ...]
+
     def __init__(
         self, agent: str, bodies: tuple[BodyRef, ...], chain: tuple[str, ...], depth: int, skills: tuple[str, ...]
     ) -> None:
-        self.agent = agent
-        self.bodies = bodies
-        self.chain = chain
-        self.depth = depth
-        self.skills = skills
+        put(self, "agent", agent)
+        put(self, "bodies", bodies)
+        put(self, "chain", chain)
+        put(self, "depth", depth)
+        put(self, "skills", skills)
 
     @property
     def root(self) -> BodyRef:
@@ -123,17 +140,24 @@ class Level:
         return next(body for body in self.bodies if body.grants)
 
 
-class Stack:
+class Stack(Fixed):
     """An execution's own level, then those that bound it. `counted`: all levels whose limits it counts in."""
 
     __slots__ = ("counted", "decides", "levels", "plans", "program")
 
+    if TYPE_CHECKING:
+        program: Program
+        levels: tuple[Level, ...]
+        counted: tuple[Level, ...]
+        plans: dict[Any, Plan]
+        decides: dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]
+
     def __init__(self, program: Program, levels: tuple[Level, ...], counted: tuple[Level, ...]) -> None:
-        self.program = program
-        self.levels = levels
-        self.counted = counted
-        self.plans: dict[Any, Plan] = {}
-        self.decides: dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]] = {}
+        put(self, "program", program)
+        put(self, "levels", levels)
+        put(self, "counted", counted)
+        put(self, "plans", {})
+        put(self, "decides", {})
 
     @property
     def own(self) -> Level:
@@ -172,6 +196,6 @@ def level_of(program: Program, name: str, depth: int, skills: tuple[str, ...], a
     bodies.append(BodyRef(program, head["ceiling"]))
     bodies.extend(BodyRef(program, head["skills"][skill]) for skill in skills)
     for body in bodies[len(chain) :]:
-        body.grants = False
+        put(body, "grants", False)
     names = tuple(agent["body"]["name"] for agent in chain)
     return Level(name, (*bodies, *added), names, depth, skills)

@@ -137,3 +137,33 @@ def test_a_childs_session_is_not_decided_about_without_its_delegator(resolver: R
 
 def test_an_unknown_agent_has_no_tools(resolver: Resolver) -> None:
     assert resolver.decide("nobody", "look", {}).run.tools() == ()
+
+
+@pytest.mark.parametrize("part", ["effect", "reason", "plan", "rules", "said", "tool"])
+def test_nobody_changes_what_equal_calls_are_told(resolver: Resolver, part: str) -> None:
+    verdict: Any = resolver.resolve("weak").decide("act", {}).verdict
+    with pytest.raises(AttributeError, match="a verdict stands"):
+        setattr(verdict, part, getattr(verdict, part))
+    with pytest.raises(AttributeError, match="a verdict stands"):
+        delattr(verdict, part)
+
+
+@pytest.mark.parametrize(
+    ("where", "part"),
+    [
+        (lambda run: run.stack, "levels"),
+        (lambda run: run.stack, "decides"),
+        (lambda run: run.stack.own, "bodies"),
+        (lambda run: run.stack.own.root, "data"),
+        (lambda run: run.decide("act", {}).said[0], "effect"),
+    ],
+    ids=["levels", "decides", "bodies", "data", "said"],
+)
+def test_nobody_exchanges_what_an_execution_stands_under(
+    resolver: Resolver, where: Callable[[Any], Any], part: str
+) -> None:
+    held = where(resolver.resolve("weak"))
+    with pytest.raises(AttributeError, match="is made once"):
+        setattr(held, part, getattr(held, part))
+    with pytest.raises(AttributeError, match="is made once"):
+        delattr(held, part)
