@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from redis import RedisCluster
 
 from zcpolicy.ledgers import redis as redis_ledger
@@ -184,15 +185,37 @@ def test_a_server_that_forgot_its_scripts_is_told_again(server: Server) -> None:
     ledger.close()
 
 
-def test_a_server_that_forgot_everything_is_counted_anew(server: Server) -> None:
-    ledger = server.ledger("forgotten")
+@pytest.mark.parametrize("lost", ["everything", "the latest"])
+def test_a_server_that_lost_what_was_charged_grants_nothing_anew(server: Server, lost: str) -> None:
+    """It was emptied, started without what it held, or gave its place to one that is behind: whoever saw more, knows."""
+    name = f"lost {lost}"
+    ledger = server.ledger(name)
     run(ledger, "a", 0.0)
-    assert ledger.look(TWO, 0.0)[0].total == 1
     with server.client() as client:
-        client.delete(*client.keys("{zcpolicy:forgotten}:*"))
-    assert ledger.look(TWO, 0.0)[0].total == 0
+        keys = client.keys(f"{{zcpolicy:{name}}}:*")
+        with redis.Redis(port=server.port) as raw:
+            held = {key: raw.dump(key) for key in keys}
+            run(ledger, "b", 0.0)
+            raw.delete(*keys)
+            for key, value in held.items() if lost == "the latest" else ():
+                raw.restore(key, 0, value)
+    refused(ledger, "the ledger's server lost what was charged")
+    with pytest.raises(LedgerUnavailable):
+        ledger.consume("b", "u", 0.0)
+    refused(ledger, "the ledger's server lost what was charged")
+    ledger.close()
+
+
+def test_what_is_sent_again_is_done_once(server: Server) -> None:
+    """An answer is lost on its way, and the client asks once more."""
+    ledger = server.ledger("again")
+    script: Any = ledger._script
+    ledger._script = lambda **sent: [script(**sent), script(**sent)][1]
     run(ledger, "a", 0.0)
+    ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
     assert ledger.look(TWO, 0.0)[0].total == 1
+    assert ledger.consume("b", "one", 0.0) is not None
+    assert ledger.consume("b", "other", 0.0) is None
     ledger.close()
 
 

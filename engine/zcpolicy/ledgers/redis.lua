@@ -1,5 +1,6 @@
 -- One step of a ledger, atomic. It keeps, below the prefix KEYS[1] (whose hash tag puts all into one slot of a cluster):
---   :meta      the latest time that was acted on, the number of the last change, the epoch, the edition
+--   :meta      the latest time that was acted on, the number of the last change, the epoch, the edition. An epoch is BIRTH.TOKEN:
+--              of the ledger, for good, and of the last time that something was forgotten
 --   :records   by number of reservation: JSON. All numbers in it are texts, since Lua's have 53 bits
 --   :keys      by key: the number of its latest reservation
 --   :tag:TAG   reservations that have the tag, scored by their last change
@@ -12,6 +13,10 @@ local prefix, ask = KEYS[1], cjson.decode(ARGV[1])
 local meta = redis.call('HMGET', prefix .. ':meta', 'latest', 'change', 'epoch', 'edition')
 local latest, last, epoch, edition = tonumber(meta[1] or '0'), tonumber(meta[2] or '0'), meta[3], meta[4]
 if edition and edition ~= ask.edition then return { 'edition' } end
+
+local function birth(of) return string.match(of, '^[^.]*') end
+-- The asker saw another ledger here, or more of this one.
+if ask.epoch ~= '' and (birth(ask.epoch) ~= birth(epoch or '') or last < tonumber(ask.seen)) then return { 'lost' } end
 
 local now
 if ask.now then
@@ -28,7 +33,7 @@ local function answer(what, ...) return { what, text(now), text(last), epoch or 
 
 local function tick()
   last = math.max(last + 1, now)
-  epoch = epoch or ask.token
+  epoch = epoch or ask.token .. '.' .. ask.token
   redis.call('HSET', prefix .. ':meta', 'latest', text(now), 'change', text(last), 'epoch', epoch, 'edition', ask.edition)
   return text(last)
 end
@@ -77,7 +82,7 @@ function steps.reserve()
   if known and stands(known) then
     return answer(known.n == ask.token and 'made' or 'stands', number, found, news())
   end
-  if epoch and epoch ~= ask.epoch then return answer('moved', '', '', news()) end
+  if (epoch or '') ~= ask.epoch then return answer('moved', '', '', news()) end
   for _, pot in ipairs(ask.pots) do
     local raised = redis.call('HGET', prefix .. ':raised', pot[1])
     if raised and tonumber(raised) > tonumber(pot[2]) then return answer('moved', '', '', news()) end
@@ -125,14 +130,18 @@ function steps.forget()
       end
     end
   end
-  epoch = ask.token
+  epoch = birth(epoch or ask.token) .. '.' .. ask.token
   tick()
   return answer('done')
 end
 
 function steps.approve()
+  local place = prefix .. ':yes:' .. ask.binding
+  for _, yes in ipairs(redis.call('HVALS', place)) do -- it may be here already, and the answer lost
+    if cjson.decode(yes)[6] == ask.token then return answer('done') end
+  end
   redis.call('SADD', prefix .. ':bindings', ask.binding)
-  redis.call('HSET', prefix .. ':yes:' .. ask.binding, tick(), ask.yes)
+  redis.call('HSET', place, tick(), ask.yes)
   return answer('done')
 end
 

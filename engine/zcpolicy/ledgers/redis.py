@@ -146,7 +146,7 @@ class RedisLedger:
                     return Reserved(key, known.state, known.at, fresh=False)
                 if not self._room(tallies, pots):
                     return Exhausted(self._spent(tallies, pots))
-                answer = self._ask("reserve", clock, pots=self._marks(tallies), epoch=self._epoch, **made)
+                answer = self._ask("reserve", clock, pots=self._marks(tallies), **made)
                 self._catch_up(tallies, answer.news, clock)
                 if answer.known is not None:
                     self._hold(answer.known)
@@ -191,9 +191,10 @@ class RedisLedger:
 
     def approve(self, yes: Yes) -> None:
         """Puts a yes on record."""
-        text = dumps([yes.once, yes.use, yes.expires, yes.by, None])
+        token = token_hex(8)
+        text = dumps([yes.once, yes.use, yes.expires, yes.by, None, token])
         with self._alone():
-            self._ask("approve", 0.0, binding=tag_text(yes.binding), yes=text)
+            self._ask("approve", 0.0, binding=tag_text(yes.binding), yes=text, token=token)
 
     def consume(self, binding: str, use: str, clock: float) -> Yes | None:
         """A yes that holds for this call now."""
@@ -201,7 +202,7 @@ class RedisLedger:
             for _ in range(MAX_TRIES):
                 best: tuple[int, int, str, Yes] | None = None
                 for number, text in self._yeses(tag_text(binding), clock):
-                    once, wanted, expires, by, taken = loads(text)
+                    once, wanted, expires, by, taken, _ = loads(text)
                     yes = Yes(binding, once, wanted, expires, by)
                     rank = step.rank(yes, taken, use, self._now)
                     if rank is not None and (best is None or (rank, number) < best[:2]):
@@ -209,7 +210,8 @@ class RedisLedger:
                 if best is None or not best[3].once:
                     return None if best is None else best[3]
                 _, number, old, yes = best
-                if self._take(tag_text(binding), number, old, dumps([*loads(old)[:4], use])):
+                *said, _, token = loads(old)
+                if self._take(tag_text(binding), number, old, dumps([*said, use, token])):
                     return yes
         raise LedgerUnavailable("too many others take the same yes")
 
@@ -276,10 +278,11 @@ class RedisLedger:
         if self._by_caller:
             given["now"] = str(round(step.moment(clock, 0.0) * TICKS))
         named = {name: one for name, one in given.items() if one is not None}
-        text = dumps(
-            {"token": token_hex(8), "what": what, "edition": EDITION, "page": MAX_NEWS, "floor": self._floor, **named}
-        )
+        seen = {"epoch": self._epoch, "seen": str(self._change), "floor": self._floor}
+        text = dumps({"token": token_hex(8), "what": what, "edition": EDITION, "page": MAX_NEWS, **seen, **named})
         answer: Any = self._script(keys=[self._prefix], args=[text])
+        if answer[0] == "lost":
+            raise LedgerUnavailable("the ledger's server lost what was charged")
         if answer[0] == "edition":
             raise LedgerUnavailable("the server keeps a ledger of another edition")
         now, change, epoch = map(str, answer[1:4])
