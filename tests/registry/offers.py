@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ from policy_lang import loads
 from zcpolicy import ResolvedAgentExecution, Resolver, Session
 from zcpolicy.registry.mcp_servers import StdioServer
 from zcpolicy.registry.scoped import ScopedToolRegistry
-from zcpolicy.registry.sources import Group, HostTool, Json, McpServer, SkillSource, ToolContext, ToolSources
+from zcpolicy.registry.sources import (
+    Group,
+    HostTool,
+    Json,
+    McpConnection,
+    McpServer,
+    McpTool,
+    SkillSource,
+    ToolContext,
+    ToolResult,
+    ToolSources,
+)
 
 SERVERS = Path(__file__).parents[1] / "servers"
 
@@ -58,6 +70,40 @@ def odd(mode: str) -> McpServer:
 def silent(pid: Path) -> McpServer:
     """A server that never answers. `pid`: a file for the id of its process."""
     return McpServer(StdioServer(sys.executable, (str(SERVERS / "silent.py"), str(pid))).connect)
+
+
+@dataclass
+class Shelf:
+    """A server in the process of the host, which lists what it is told to and counts."""
+
+    tools_: list[str]
+    opened: int = 0
+    closed: int = 0
+
+    async def connect(self) -> McpConnection:
+        self.opened += 1
+        return self
+
+    async def tools(self) -> list[McpTool]:
+        return [McpTool(name, "", {"type": "object"}) for name in self.tools_]
+
+    async def call(self, tool: str, arguments: Any) -> ToolResult:
+        return ToolResult(tool)
+
+    async def resources(self) -> list[str]:
+        return []
+
+    async def read(self, uri: str) -> str:
+        return uri
+
+    async def prompts(self) -> list[str]:
+        return []
+
+    async def prompt(self, name: str, arguments: Any) -> str:
+        return name
+
+    async def close(self) -> None:
+        self.closed += 1
 
 
 BUILTINS = (tool("file_read"), tool("shell"), tool("send_mail"), tool("recall", "memory"), tool("deliver", "delivery"))

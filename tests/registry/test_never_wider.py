@@ -1,4 +1,4 @@
-"""No policy and no knob gives a tool that the policy alone does not (the issue's property of the seam)."""
+"""No policy and no knob gives a tool that the policy alone does not."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.both import Clock, engine_run, program
-from tests.registry.test_servers import Shelf
+from tests.registry.offers import Shelf
 from tests.strategies import Story, sketches, stories
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.search import tool_search_tool

@@ -8,19 +8,18 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.registry.offers import BUILTINS, SERVERS, forge, odd, registry, run_of, silent
+from tests.registry.offers import BUILTINS, SERVERS, Shelf, forge, odd, registry, run_of, silent
 from zcpolicy import Narrowing
 from zcpolicy.registry import connecting
 from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
 from zcpolicy.registry.scoped import ScopedToolRegistry, runner_of
-from zcpolicy.registry.sources import McpConnection, McpServer, McpTool, ToolResult, ToolSources
+from zcpolicy.registry.sources import McpConnection, McpServer, ToolResult, ToolSources
 
 NOBODY: Any = None
 """The context of a tool that asks for none."""
@@ -314,40 +313,6 @@ def test_a_server_over_http(tmp_path: Path) -> None:
 
 
 # --- a connection that a host pools ----------------------------------------------------------------------------
-
-
-@dataclass
-class Shelf:
-    """A server in the process of the host, which lists what it is told to and counts."""
-
-    tools_: list[str]
-    opened: int = 0
-    closed: int = 0
-
-    async def connect(self) -> McpConnection:
-        self.opened += 1
-        return self
-
-    async def tools(self) -> list[McpTool]:
-        return [McpTool(name, "", {"type": "object"}) for name in self.tools_]
-
-    async def call(self, tool: str, arguments: Any) -> ToolResult:
-        return ToolResult(tool)
-
-    async def resources(self) -> list[str]:
-        return []
-
-    async def read(self, uri: str) -> str:
-        return uri
-
-    async def prompts(self) -> list[str]:
-        return []
-
-    async def prompt(self, name: str, arguments: Any) -> str:
-        return name
-
-    async def close(self) -> None:
-        self.closed += 1
 
 
 def test_what_a_server_is_given_is_not_in_its_name() -> None:

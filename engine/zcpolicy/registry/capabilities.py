@@ -13,7 +13,16 @@ from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.registry.connecting import fault_text
 from zcpolicy.registry.record import Offer, Pinned, Record
-from zcpolicy.registry.sources import AssemblyError, Json, McpConnection, McpServer, ToolContext, ToolResult, ToolSpec
+from zcpolicy.registry.sources import (
+    AssemblyError,
+    Json,
+    McpConnection,
+    McpServer,
+    ServerRefused,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+)
 from zcpolicy.registry.view import PROMPTS, RESOURCES, current, is_denied, reachable
 from zcpolicy.texts import escaped
 
@@ -28,7 +37,7 @@ def offer_of(record: Record, run: ResolvedAgentExecution, name: str) -> Offer:
     what = {RESOURCES: "uri", PROMPTS: "name"}[name]
     taken = _declared(run, name)
     properties: dict[str, Json] = {
-        "server": {"type": "string", "enum": sorted(record.connections)},
+        "server": {"type": "string"},  # which there are is told when it is shown (`view`)
         what: {"type": "string", "description": "Left out: all are listed."},
         "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
     }
@@ -45,8 +54,8 @@ def offer_of(record: Record, run: ResolvedAgentExecution, name: str) -> Offer:
             return ToolResult(f"no server `{escaped(str(arguments.get('server'))[:60])}` is connected", ok=False)
         try:
             return await _RUN[name](record, connection, arguments)
-        except Exception as error:  # noqa: BLE001 - whatever a server does, its answer is only a failure
-            return ToolResult(f"the server did not answer: {fault_text(error)}", ok=False)
+        except ServerRefused as refusal:
+            return ToolResult(f"the server refused: {refusal}", ok=False)
 
     spec = ToolSpec(name, name, f"Lists or gets {_NOUN[name]} of the connected servers.", parameters)
     return Offer(spec, runner)

@@ -7,8 +7,8 @@ refused. Each connection belongs to one task, since it has to be left where it w
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -17,7 +17,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from zcpolicy.registry.sources import AssemblyError, Json, McpConnection, McpTool, ToolResult
+from zcpolicy.registry.sources import AssemblyError, Json, McpConnection, McpTool, ServerRefused, ToolResult
 
 MAX_PAGES: Final = 100
 """Pages of one listing of a server; a longer one is an error."""
@@ -139,7 +139,9 @@ class _Connection:
 
     async def read(self, uri: str) -> str:
         client = self._client()
-        return "\n".join(_content(one) for one in (await client.read_resource(uri)).contents)
+        with _refusals():
+            found = await client.read_resource(uri)
+        return "\n".join(map(_content, found.contents))
 
     async def prompts(self) -> Sequence[str]:
         client = self._client()
@@ -150,7 +152,8 @@ class _Connection:
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         client = self._client()
-        found = await client.get_prompt(name, dict(arguments))
+        with _refusals():
+            found = await client.get_prompt(name, dict(arguments))
         return "\n".join(f"{one.role}: {_text([one.content])}" for one in found.messages)
 
     async def close(self) -> None:
@@ -159,6 +162,15 @@ class _Connection:
         await asyncio.wait((self._owner,))
         if not self._owner.cancelled():
             self._owner.exception()  # it was broken before: that is no fault of closing it
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """What the server itself says of a request that it refuses."""
+    try:
+        yield
+    except MCPError as error:
+        raise ServerRefused(str(error)) from None
 
 
 class _Page(Protocol):
@@ -171,7 +183,8 @@ _PageT = TypeVar("_PageT", bound=_Page)
 async def _pages(get: Callable[[str | None], Awaitable[_PageT]]) -> AsyncGenerator[_PageT, None]:
     cursor: str | None = None
     for _ in range(MAX_PAGES):
-        page = await get(cursor)
+        with _refusals():
+            page = await get(cursor)
         yield page
         cursor = page.next_cursor
         if cursor is None:

@@ -119,8 +119,12 @@ class McpTool:
     parameters: Mapping[str, Json]
 
 
+class ServerRefused(Exception):
+    """What a server says instead of an answer: told to the model as its answers are. Whatever else a connection raises is not."""
+
+
 class McpConnection(Protocol):
-    """A connected MCP server."""
+    """A connected MCP server. What it refuses is a failed result of `call`, and raised as `ServerRefused` by the others."""
 
     async def tools(self) -> Sequence[McpTool]: ...
 

@@ -3,7 +3,8 @@
 In: a `Record`. Out: the execution as it is now, and which tools and servers it has. Everything is worked out when asked.
 """
 
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from zcpolicy.authority import genuine
 from zcpolicy.decision import Decision
@@ -45,7 +46,11 @@ def visible(record: Record) -> dict[ToolName, Offer]:
     if run is None:
         return {}
     withheld = _withheld_groups(record, run)
-    return {name: offer for name, offer in record.offers.items() if _may_show(record, run, name, offer, withheld)}
+    return {
+        name: _of_now(record, run, offer)
+        for name, offer in record.offers.items()
+        if _may_show(record, run, name, offer, withheld)
+    }
 
 
 def offered(record: Record, name: ToolName) -> Offer | None:
@@ -53,7 +58,7 @@ def offered(record: Record, name: ToolName) -> Offer | None:
     offer, run = record.offers.get(name), current(record)
     if offer is None or run is None:
         return None
-    return offer if _may_show(record, run, name, offer, _withheld_groups(record, run)) else None
+    return _of_now(record, run, offer) if _may_show(record, run, name, offer, _withheld_groups(record, run)) else None
 
 
 def servers_of(run: ResolvedAgentExecution) -> frozenset[str]:
@@ -65,7 +70,11 @@ def servers_of(run: ResolvedAgentExecution) -> frozenset[str]:
 def reachable(record: Record) -> dict[str, McpConnection]:
     """The connections of this registry that may still be used."""
     run = current(record)
-    servers = frozenset[str]() if run is None else servers_of(run)
+    return {} if run is None else _reached_by(record, run)
+
+
+def _reached_by(record: Record, run: ResolvedAgentExecution) -> dict[str, McpConnection]:
+    servers = servers_of(run)
     return {server: connection for server, connection in record.connections.items() if server in servers}
 
 
@@ -89,11 +98,22 @@ def _withheld_groups(record: Record, run: ResolvedAgentExecution) -> set[str]:
     return groups
 
 
+def _of_now(record: Record, run: ResolvedAgentExecution, offer: Offer) -> Offer:
+    """A capability tool with the servers that it reaches now; every other tool as it is."""
+    spec = offer.spec
+    properties: Any = spec.parameters.get("properties")
+    if spec.name not in CAPABILITIES or "server" not in properties:
+        return offer
+    servers = {"type": "string", "enum": sorted(_reached_by(record, run))}
+    parameters = {**spec.parameters, "properties": {**properties, "server": servers}}
+    return replace(offer, spec=replace(spec, parameters=parameters))
+
+
 def _may_show(record: Record, run: ResolvedAgentExecution, name: ToolName, offer: Offer, withheld: set[str]) -> bool:
     """Whether it is there at all, and some call of it may lead to anything but a deny."""
     if offer.group in withheld or (offer.skill and not is_loaded(run, offer.skill)):
         return False
-    if name in CAPABILITIES and not servers_of(run) & record.connections.keys():
+    if name in CAPABILITIES and not _reached_by(record, run):
         return False
     plan = run.plan_of(name)
     return plan is not None and plan.callable_at_all(run.session)
