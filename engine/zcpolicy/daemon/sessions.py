@@ -154,10 +154,10 @@ def kept(session: Session) -> dict[str, Any]:
 
 
 def _below(above: Session, interactive: bool) -> Session:
-    """The session of a child: the same client, directory and facts, its own history."""
+    """The session of a child: the same client, directory and facts, its own history. Drift is looked up above it."""
     return Session(
         client=above.client, id=token_hex(16), interactive=interactive, above=above,
         cwd=above.cwd, platform=above.platform, env=above.env, server_cwd=above.server_cwd, context=above.context,
         supplies_defaults=above.supplies_defaults, resolve_link=above.resolve_link, clock=above.clock,
-        never=above.never, drift=above.drift, ledger=above.ledger,
+        never=above.never, ledger=above.ledger,
     )  # fmt: skip
