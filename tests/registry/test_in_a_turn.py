@@ -131,10 +131,12 @@ def test_prompts_are_listed_and_got_as_far_as_the_policy_lets() -> None:
         ("mcp_prompts", {"server": "forge"}),
         ("mcp_prompts", {"server": "forge", "name": "review", "arguments": {"topic": "the moon"}}),
         ("mcp_prompts", {"server": "forge", "name": "rant"}),
+        ("mcp_prompts", {"server": "forge", "name": "review", "arguments": {"topic": True}}),
         sources=with_forge(),
     )
     assert told[:2] == ["review", "user: Please review the moon."]
     assert "Bah" not in told[2]
+    assert told[3] == "[failed] what a server is asked for has to be text"
 
 
 def test_capability_tools_are_there_only_with_a_server_and_the_policys_word() -> None:

@@ -7,8 +7,9 @@ prompt. Each listing and each reading is a call that the gate decided; what it w
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
+from zcpolicy.exact import is_object
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.registry.connecting import fault_text
@@ -67,18 +68,24 @@ def _declared(run: ResolvedAgentExecution, name: str) -> Iterable[str]:
 
 
 async def _resources(record: Record, connection: McpConnection, arguments: Mapping[str, Json]) -> ToolResult:
-    if arguments.get("uri") is not None:
-        return ToolResult(await connection.read(str(arguments["uri"])))
-    return await _listed(record, RESOURCES, "uri", arguments, await connection.resources())
+    uri = arguments.get("uri")
+    if uri is None:
+        return await _listed(record, RESOURCES, "uri", arguments, await connection.resources())
+    return ToolResult(await connection.read(uri)) if type(uri) is str else _NO_TEXT
 
 
 async def _prompts(record: Record, connection: McpConnection, arguments: Mapping[str, Json]) -> ToolResult:
-    if arguments.get("name") is not None:
-        given: Any = arguments.get("arguments") or {}
-        return ToolResult(await connection.prompt(str(arguments["name"]), {key: str(given[key]) for key in given}))
-    return await _listed(record, PROMPTS, "name", arguments, await connection.prompts())
+    name: Json = arguments.get("name")
+    given: Json = arguments.get("arguments") or {}
+    if name is None:
+        return await _listed(record, PROMPTS, "name", arguments, await connection.prompts())
+    if not is_object(given) or not all(type(one) is str for one in (name, *given.values())):
+        return _NO_TEXT
+    return ToolResult(await connection.prompt(name, given))
 
 
+_NO_TEXT: Final = ToolResult("what a server is asked for has to be text", ok=False)
+"""The protocol knows text only; another value would reach the server as something else than was judged."""
 _RUN: Final = {RESOURCES: _resources, PROMPTS: _prompts}
 _NOUN: Final = {RESOURCES: "resources", PROMPTS: "prompts"}
 
