@@ -64,6 +64,66 @@ def test_a_file_that_is_gone_or_replaced_grants_nothing(file_ledger: SqliteLedge
     fresh.close()
 
 
+@pytest.mark.parametrize("ends", [("-wal",), ("-shm",), ("-wal", "-shm")])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_stands_beside_the_file_is_a_part_of_it(path: Path, ends: tuple[str, ...], linked: bool) -> None:
+    if linked:
+        path.with_name("elsewhere.db").touch()
+        path.symlink_to(path.with_name("elsewhere.db"))
+    ledger = SqliteLedger(path)
+    run(ledger, "a", 1000.0)
+    for end in ends:
+        path.resolve().with_name(path.resolve().name + end).unlink()
+    refused(ledger, "a part of the ledger's file is gone")
+    ledger.close()
+
+
+def test_an_older_state_that_is_put_into_the_file_grants_nothing_anew(file_ledger: SqliteLedger, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as file, closing(sqlite3.connect(path.with_name("kept"))) as kept:
+        run(file_ledger, "a", 1000.0)
+        file.backup(kept)
+        run(file_ledger, "b", 1000.0)
+        kept.backup(file)
+    refused(file_ledger, "the ledger's file lost what was charged")
+    with pytest.raises(LedgerUnavailable):
+        file_ledger.dispatch("a", 1000.0)
+
+
+SPOILT = {
+    "UPDATE clock SET latest = 'x'",
+    "UPDATE clock SET change = 'x'",
+    "UPDATE reservations SET at = 'x'",
+    "UPDATE reservations SET until = 'x'",
+    "UPDATE reservations SET key = 'x'",
+    "UPDATE reservations SET spender = '[]'",
+    "UPDATE reservations SET charges = '[1]'",
+    """UPDATE reservations SET charges = '[["calls", "-5", "", []]]'""",
+    """UPDATE reservations SET charges = '[["calls", "NaN", "", []]]'""",
+}
+
+
+@pytest.mark.parametrize("spoil", sorted(SPOILT))
+def test_a_file_that_somebody_altered_grants_nothing(path: Path, spoil: str) -> None:
+    ledger = SqliteLedger(path)
+    run(ledger, "a", 1000.0)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(spoil)
+        file.commit()
+    for one in (ledger, SqliteLedger(path)):
+        one.begin()  # as one that starts
+        refused(one, "the store holds what no ledger wrote")
+        one.close()
+
+
+def test_a_yes_that_somebody_altered_is_none(file_ledger: SqliteLedger, path: Path) -> None:
+    file_ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE yeses SET use = 'x'")
+        file.commit()
+    with pytest.raises(LedgerUnavailable, match="the store holds what no ledger wrote"):
+        file_ledger.consume("b", "u", 1000.0)
+
+
 def a_text(path: Path) -> None:
     path.write_bytes(b"no database at all" * 100)
 
@@ -194,7 +254,7 @@ def test_a_server_that_lost_what_was_charged_grants_nothing_anew(server: Server,
     with server.client() as client:
         keys = client.keys(f"{{zcpolicy:{name}}}:*")
         with redis.Redis(port=server.port) as raw:
-            held = {key: raw.dump(key) for key in keys}
+            held = {key: raw.dump(key) or b"" for key in keys}
             run(ledger, "b", 0.0)
             raw.delete(*keys)
             for key, value in held.items() if lost == "the latest" else ():
@@ -208,9 +268,13 @@ def test_a_server_that_lost_what_was_charged_grants_nothing_anew(server: Server,
 
 def test_what_is_sent_again_is_done_once(server: Server) -> None:
     """An answer is lost on its way, and the client asks once more."""
-    ledger = server.ledger("again")
-    script: Any = ledger._script
-    ledger._script = lambda **sent: [script(**sent), script(**sent)][1]
+    ledger: Any = server.ledger("again")
+    script = ledger._script
+
+    def twice(**sent: Any) -> Any:
+        return [script(**sent), script(**sent)][1]
+
+    ledger._script = twice
     run(ledger, "a", 0.0)
     ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
     assert ledger.look(TWO, 0.0)[0].total == 1

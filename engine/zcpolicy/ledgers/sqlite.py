@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from json import dumps, loads
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Never
 
 from zcpolicy.ledgers import reservations as step
 from zcpolicy.ledgers.book import Book
@@ -31,7 +31,7 @@ from zcpolicy.ledgers.contract import (
 )
 from zcpolicy.ledgers.forks import begins_after_fork
 from zcpolicy.ledgers.reservations import Reservation
-from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, COLUMNS, files_of, opened
+from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, COLUMNS, Place, files_of, opened, place_of, places_beside
 from zcpolicy.ledgers.wire import charges_of, charges_text, odd, spender_of, spender_text, tag_text
 
 MAX_ENTRIES_READ: Final = 1_000
@@ -69,7 +69,10 @@ class SqliteLedger:
         if self._db is not None:
             _inherited.append(self._db)
         self._db = None
-        self._file: tuple[int, int] | None = None  # the one that was opened first: no other takes its place
+        self._file: Place = None  # the one that was opened first: no other takes its place
+        self._beside: tuple[Place, ...] = ()  # what belongs to it, while it is open
+        self._real = self._path
+        self._lost = ""  # why what is there cannot be what was charged, once that was seen
         self._lock = Lock()
         self._book = Book()
         self._latest = 0.0
@@ -213,6 +216,9 @@ class SqliteLedger:
         except sqlite3.Error as error:
             self._let_go()
             raise LedgerUnavailable(f"the ledger's file cannot be used: {type(error).__name__}") from None
+        except (ValueError, TypeError, LookupError, OverflowError):
+            self._let_go()
+            raise odd() from None
         except BaseException:
             self._let_go()
             raise
@@ -222,20 +228,28 @@ class SqliteLedger:
     def _connection(self) -> sqlite3.Connection:
         if self._closed:
             raise LedgerUnavailable("the ledger is closed")
-        here = self._here()
-        if self._file is not None and here != self._file:
-            raise LedgerUnavailable(f"the ledger's file {'is gone' if here is None else 'was replaced'}")
+        if self._lost:
+            raise LedgerUnavailable(self._lost)
+        self._same_file()
         if self._db is None:
             self._db = opened(self._path, synced=self._synced)
-            self._file = self._here()
+            self._file = self._file or place_of(self._path)
+            self._real = os.path.realpath(self._path)
+            self._beside = places_beside(self._real)
+            self._same_file()
+        elif places_beside(self._real) != self._beside:
+            self._lose("a part of the ledger's file is gone")
         return self._db
 
-    def _here(self) -> tuple[int, int] | None:
-        try:
-            stat = os.stat(self._path)
-        except OSError:
-            return None
-        return (stat.st_dev, stat.st_ino)
+    def _same_file(self) -> None:
+        here = place_of(self._path)
+        if self._file is not None and here != self._file:
+            raise LedgerUnavailable(f"the ledger's file {'is gone' if here is None else 'was replaced'}")
+
+    def _lose(self, why: str) -> Never:
+        """For good: who goes on with less than was charged grants it again."""
+        self._lost = why
+        raise LedgerUnavailable(why)
 
     def _let_go(self) -> None:
         """After a failure nothing is kept: an open transaction is rolled back, what was counted is counted again."""
@@ -249,7 +263,9 @@ class SqliteLedger:
         if row is None:
             raise odd()
         latest, change, epoch = float(row[0]), int(row[1]), int(row[2])
-        if epoch != self._epoch or change < self._change:
+        if change < self._change:
+            self._lose("the ledger's file lost what was charged")
+        if epoch != self._epoch:
             self._book.clear()
         self._latest, self._change, self._epoch = max(latest, self._latest), change, epoch
 
@@ -292,8 +308,5 @@ def _by_key(db: sqlite3.Connection, key: str) -> Reservation | None:
 
 def _reservation(row: Any) -> Reservation:
     seq, change, key, at, until, state, spender, charges = row
-    try:
-        key = loads(key)
-    except ValueError:
-        raise odd() from None
-    return Reservation(seq, change, key, at, until, state, spender_of(spender), charges_of(charges))
+    at, until = at + 0.0, until + 0.0  # a text is no time
+    return Reservation(seq, change, loads(key), at, until, state, spender_of(spender), charges_of(charges))

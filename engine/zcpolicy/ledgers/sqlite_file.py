@@ -23,6 +23,9 @@ APPLICATION: Final = 0x7A637064
 COLUMNS: Final = "r.seq, r.change, r.key, r.at, r.until, r.state, r.spender, r.charges"
 """Of a reservation, in the order of its fields."""
 
+Place = tuple[int, int] | None
+"""A file's device and number."""
+
 TABLES: Final = """
 CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), latest REAL NOT NULL, change INTEGER NOT NULL,
     epoch INTEGER NOT NULL);
@@ -48,6 +51,20 @@ def files_of(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """
     names = dict.fromkeys((os.path.abspath(path), os.path.realpath(path)))
     return tuple(f"{name}{end}" for name in names for end in ("", "-wal", "-shm", "-journal"))
+
+
+def place_of(path: str) -> Place:
+    """Which file a path leads to; None where there is none."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return (stat.st_dev, stat.st_ino)
+
+
+def places_beside(real: str) -> tuple[Place, ...]:
+    """Where the latest changes and the locks are: they belong to the file as long as it is open. `real`: no link."""
+    return place_of(real + "-wal"), place_of(real + "-shm")
 
 
 def opened(path: str, *, synced: bool) -> sqlite3.Connection:

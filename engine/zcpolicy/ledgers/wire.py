@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from zcpolicy.exact import number_of, number_text
 from zcpolicy.ledgers.contract import Charge, LedgerUnavailable, Spender, Who
-from zcpolicy.ledgers.reservations import ALL
+from zcpolicy.ledgers.reservations import ALL, sound
 
 MAX_SPENDERS_READ: Final = 1_024
 """Spenders whose texts are remembered as values; those of one turn are alike."""
@@ -49,7 +49,7 @@ def charges_text(charges: tuple[Charge, ...]) -> str:
 def charges_of(text: str) -> tuple[Charge, ...]:
     """The charges of a text."""
     try:
-        return tuple(_charge(*one) for one in loads(text))
+        return sound(_charge(*one) for one in loads(text))
     except (ValueError, TypeError, RecursionError, AttributeError):
         raise odd() from None
 
