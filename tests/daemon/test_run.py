@@ -14,7 +14,7 @@ import policy_lang
 from tests.daemon.world import GIVEN, NOON, TOOLS, World
 from zcpolicy import Narrowing
 from zcpolicy.approvals.question import Approve, Approvers, Question
-from zcpolicy.daemon.order import Order, Site, TurnRefused
+from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
 from zcpolicy.daemon.paths.run import later, run_due, run_once
 from zcpolicy.daemon.schedule import MAX_JOBS, Job, Origin, Schedule, ScheduleError, origin_of
 from zcpolicy.loop.scripted import calls
@@ -253,16 +253,38 @@ def test_a_schedule_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     assert stat.S_IMODE(Path(file).stat().st_mode) == 0o600
 
 
+SOUND: Mapping[str, Any] = {
+    "at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "", "sessions": [], "id": "x",
+}  # fmt: skip
+
+
+def kept_as(*jobs: object, sessions: object = {}) -> str:
+    return json.dumps({"jobs": jobs, "sessions": sessions})
+
+
 BROKEN = {
     "no JSON": "{",
-    "no list": "{}",
-    "no job": "[1]",
-    "a part too many": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "", "id": "x", "narrowing": None}]),
-    "a part of another kind": json.dumps([{"at": "1", "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "", "id": "x"}]),
-    "a surface that is none": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "channel", "origin": "", "id": "x"}]),
-    "an origin that is none": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": "{}", "id": "x"}]),
-    "an origin that is no text": json.dumps([{"at": 1, "agent": "a", "text": "b", "every": None, "surface": "scheduled", "origin": {}, "id": "x"}]),
-}  # fmt: skip
+    "no object": "[]",
+    "parts missing": "{}",
+    "no list of jobs": json.dumps({"jobs": {}, "sessions": {}}),
+    "no job": kept_as(1),
+    "sessions that are none": kept_as(SOUND, sessions=[]),
+    "a session that is none": kept_as(SOUND, sessions={"s": 1}),
+    "a session that is not there": kept_as({**SOUND, "sessions": ["s"]}),
+    "a session that has no name": kept_as({**SOUND, "sessions": [1]}),
+    "a part too many": kept_as({**SOUND, "narrowing": None}),
+    "a part of another kind": kept_as({**SOUND, "at": "1"}),
+    "a surface that is none": kept_as({**SOUND, "surface": "channel"}),
+    "an origin that is none": kept_as({**SOUND, "origin": "{}"}),
+    "an origin that is no text": kept_as({**SOUND, "origin": {}}),
+    "a site that is none": kept_as({**SOUND, "origin": Origin({}, OPEN).text().replace("true", "1")}),
+}
+
+
+def test_a_schedule_that_is_sound_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.json"
+    file.write_text(kept_as(SOUND, sessions={"s": {}}), "utf-8")
+    assert [job.text for job in Schedule(str(file)).jobs] == ["b"]
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -346,7 +368,7 @@ def test_what_a_job_stands_below_is_not_altered_by_whoever_is_shown_it(tmp_path:
         world = World(LATER, tmp_path)
         await scheduled(world, narrowing=Narrowing(only=["schedule", "cron_add"]))
         (job,) = world.schedule.jobs
-        assert all(type(getattr(job, one.name)) in (str, float, type(None)) for one in fields(job))
+        assert all(type(getattr(job, one.name)) in (str, float, tuple, type(None)) for one in fields(job))
         origin_of(job.origin).ticket["line"].clear()  # of a copy
         world.script("worker", calls(*everything()), "done")
         await run_due(world.host, world.schedule, NOON)
@@ -399,10 +421,83 @@ agent free { allow any }
 def test_a_deferred_listing_stays_one(tmp_path: Path) -> None:
     async def story() -> None:
         world = World(DEEP, tmp_path, servers=True)
-        assert origin_of(Origin({}, (), Site(deferred=True)).text()).site == Site(deferred=True)
+        assert origin_of(Origin({}, Site(deferred=True)).text()).site == Site(deferred=True)
         await scheduled(world, site=Site(deferred=True))
         world.script("worker", "done")
         await run_due(world.host, world.schedule, NOON)
         assert "forge__get_issue" not in world.shown("worker")
+
+    asyncio.run(story())
+
+
+REMEMBERS = """
+agent worker { allow any; mark untrusted on fetch; deny send_mail when marked untrusted }
+agent free { allow any }
+"""
+READS = calls(("fetch", {"url": "x"})), "it is read"
+MAILS = calls(("send_mail", {"to": "zoe"})), "it is done"
+PLANS = calls(("schedule", {"agent": "", "text": "as ever"})), "it will be done"
+
+
+def test_29a_what_one_night_has_read_the_next_one_knows(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(REMEMBERS, tmp_path)
+        world.every = 60.0
+        world.script("worker", *PLANS, *READS, *MAILS)
+        await run_once(world.host, "worker", "plan it")
+        await run_due(world.host, world.schedule, NOON)
+        await run_due(world.host, world.schedule, NOON + 60)
+        assert world.ran == [("worker", "fetch")]
+
+    asyncio.run(story())
+
+
+def test_29a_also_when_the_host_has_started_anew_between_the_nights(tmp_path: Path) -> None:
+    async def story() -> None:
+        for script, now in ((PLANS, None), (READS, NOON), (MAILS, NOON + 60)):
+            world = World(REMEMBERS, tmp_path)
+            world.every = 60.0
+            world.script("worker", *script)
+            if now is None:
+                await run_once(world.host, "worker", "plan it")
+            else:
+                (ran,) = await run_due(world.host, world.schedule, now)
+                assert ran.refused == ""
+        assert world.ran == []
+
+    asyncio.run(story())
+
+
+def test_29a_what_one_run_has_read_the_others_of_the_same_call_know(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(REMEMBERS, tmp_path)
+        twice = calls(*[("schedule", {"agent": "", "text": "as ever"})] * 2)
+        world.script("worker", twice, "it will be done", *READS, *MAILS)
+        await run_once(world.host, "worker", "plan it")
+        assert len(await run_due(world.host, world.schedule, NOON)) == 2
+        assert world.ran == [("worker", "fetch")]
+
+    asyncio.run(story())
+
+
+def test_29a_what_the_session_has_read_since_the_call_is_known(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(REMEMBERS, tmp_path)
+        world.script("worker", PLANS[0], *READS, *MAILS)
+        await run_once(world.host, "worker", "plan it, then read")
+        await run_due(world.host, world.schedule, NOON)
+        assert world.ran == [("worker", "fetch")]
+
+    asyncio.run(story())
+
+
+def test_sessions_are_kept_once_and_no_longer_than_a_job_needs_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        world = World(REMEMBERS, tmp_path)
+        world.script("worker", calls(*[("schedule", {"agent": "", "text": "as ever"})] * 3), "planned", *["done"] * 3)
+        await run_once(world.host, "worker", "plan it")
+        assert len(json.loads((tmp_path / "jobs.json").read_text("utf-8"))["sessions"]) == 1
+        await run_due(world.host, world.schedule, NOON)
+        assert json.loads((tmp_path / "jobs.json").read_text("utf-8")) == {"jobs": [], "sessions": {}}
 
     asyncio.run(story())

@@ -82,7 +82,8 @@ def forge(log: Path) -> McpServer:
 
 
 class World:
-    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `fails`: tools that report failure. `touched`: times that the hardware was."""
+    """A host under a policy. `ran`: agent and tool of each call that a tool of the host was run for. `fails`: tools that report failure. `touched`: times that the hardware was.
+    `every`: seconds between the runs that the tool `schedule` starts."""
 
     def __init__(
         self, policy: str, folder: Path, *, approvers: Mapping[str, Approvers] | None = None, servers: bool = False
@@ -95,6 +96,7 @@ class World:
         self.fails: set[str] = set()
         self.memory = InMemoryStore()
         self.touched = 0
+        self.every: float | None = None
         self.forge_log = folder / "forge.log"
         sources = ToolSources(
             builtins=(
@@ -151,7 +153,7 @@ class World:
     def _own(self) -> tuple[HostTool, ...]:
         async def schedule(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
             ticket = context.later(arguments["agent"])
-            later(self.host, self.schedule, ticket, arguments["text"], NOON)
+            later(self.host, self.schedule, ticket, arguments["text"], NOON, every=self.every)
             return ToolResult("scheduled")
 
         later_tool = HostTool("schedule", "Has a run start later.", _parameters("agent", "text"), schedule)

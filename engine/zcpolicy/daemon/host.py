@@ -5,7 +5,7 @@ In: a resolver, tools, models, approvers, a recorder. Out: `Host`, whose `turn` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from time import time
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.order import Order, TurnRefused, bounds
 from zcpolicy.daemon.paths.delegate import delegated
+from zcpolicy.daemon.schedule import Line
 from zcpolicy.daemon.sessions import Place, Sessions
 from zcpolicy.events import Event
 from zcpolicy.execution import ResolvedAgentExecution
@@ -130,10 +131,10 @@ class Host:
         except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
 
-    def resumed(self, ticket: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> ResolvedAgentExecution:
-        """The execution that a ticket tells of. `sessions`: those it names, as they were saved. Raises TurnRefused."""
+    def resumed(self, ticket: Mapping[str, Any], line: Line) -> ResolvedAgentExecution:
+        """The execution that a ticket tells of. `line`: the sessions that it names. Raises TurnRefused."""
         try:
-            return self.resolver.resume(ticket, self.sessions.restored(sessions).get)
+            return self.resolver.resume(ticket, self.sessions.restored(line).get)
         except _CANNOT_BE as error:
             refused = Identity(str(ticket.get("agent")), "", "", "", "ticket", 0, ())
             self.record(Event("failed", time(), refused, {"refused": str(error)}))

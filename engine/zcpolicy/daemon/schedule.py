@@ -5,7 +5,7 @@ has to protect it (`Schedule.files`), since whoever could write it could leave o
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from zcpolicy.call import MAX_CALL_CHARACTERS, Malformed, read_json, sound
 from zcpolicy.daemon.order import Site
+from zcpolicy.daemon.sessions import kept
 from zcpolicy.exact import is_list, is_object
+from zcpolicy.facts import Session
 
 MAX_JOBS: Final = 1_000
 """Jobs of one schedule."""
@@ -37,7 +39,8 @@ class ScheduleError(ValueError):
 class Job:
     """A run that is due `at` (seconds since the epoch), and then `every` so many seconds; None: once.
 
-    `origin`: the text of the `Origin` of the call that started it; "": it is the operator's.
+    `origin`: the text of the `Origin` of the call that started it; "": it is the operator's. `sessions`: ids of those that
+    its ticket names, outermost first.
     """
 
     at: float
@@ -46,6 +49,7 @@ class Job:
     every: float | None = None
     surface: str = "scheduled"
     origin: str = ""
+    sessions: tuple[str, ...] = ()
     id: str = ""
 
 
@@ -53,11 +57,10 @@ class Job:
 class Origin:
     """What bounds a run that a call started. Jobs hold it as text, which nobody alters who is shown one.
 
-    `ticket`: of the call's execution; `sessions`: those that it names, as they were then; `site`: what was withheld from it.
+    `ticket`: of the call's execution; `site`: what was withheld from it.
     """
 
     ticket: Mapping[str, Any]
-    sessions: tuple[Mapping[str, Any], ...]
     site: Site
 
     def text(self) -> str:
@@ -72,23 +75,29 @@ def origin_of(text: object) -> Origin:
     except Malformed:
         found = None
     if (
-        not is_object(found)
-        or found.keys() != {one.name for one in fields(Origin)}
-        or not (is_object(found["ticket"]) and is_list(found["sessions"]) and all(map(is_object, found["sessions"])))
+        not (is_object(found) and found.keys() == {"ticket", "site"} and is_object(found["ticket"]))
         or not (is_object(found["site"]) and found["site"].keys() == _SITE)
-        or not all(type(kept) is bool for name, kept in found["site"].items() if name != "caller_allowed")
+        or not all(type(flag) is bool for name, flag in found["site"].items() if name != "caller_allowed")
     ):
         raise ScheduleError("this is nothing that a call has left behind")
     site: dict[str, Any] = {**found["site"], "caller_allowed": None}
-    return Origin(found["ticket"], tuple(found["sessions"]), Site(**site))
+    return Origin(found["ticket"], Site(**site))
+
+
+Line = tuple[Session | Mapping[str, Any], ...]
+"""The sessions that a job stands below, outermost first: as they are, or as they were saved."""
 
 
 class Schedule:
-    """Jobs, and the file that they are kept in. Raises ScheduleError, OSError for a file that cannot be read."""
+    """Jobs, and the file that they are kept in, with the sessions that they stand below: as those were when the call was
+    made, and with the labels and skills of now. Raises ScheduleError, OSError for a file that cannot be read.
+    """
 
     def __init__(self, file: str) -> None:
         self._file = os.path.abspath(file)
-        self._jobs = {job.id: job for job in _read(self._file)}
+        jobs, self._saved = _read(self._file)
+        self._jobs = {job.id: job for job in jobs}
+        self._live: dict[str, Session] = {}
 
     @staticmethod
     def files(file: str) -> tuple[str, str]:
@@ -101,32 +110,57 @@ class Schedule:
         """Soonest first."""
         return tuple(sorted(self._jobs.values(), key=lambda job: job.at))
 
-    def add(self, job: Job) -> str:
-        """Its id. Raises ScheduleError, OSError."""
+    def add(self, job: Job, line: Sequence[Session] = ()) -> str:
+        """Its id. `line`: the sessions that it stands below, outermost first. Raises ScheduleError, FactsError, OSError."""
         if len(self._jobs) >= MAX_JOBS:
             raise ScheduleError(f"there are {MAX_JOBS} jobs already")
-        made = _sound(replace(job, id=token_hex(8)))
-        self._save({**self._jobs, made.id: made})
+        made = _sound(replace(job, id=token_hex(8), sessions=tuple(one.id for one in line)))
+        self._save({**self._jobs, made.id: made}, {**self._saved, **{one.id: kept(one) for one in line}})
+        self.follow(line)
         return made.id
 
     def remove(self, job: str) -> None:
         """It is not wanted any more."""
         if job in self._jobs:
-            self._save({name: one for name, one in self._jobs.items() if name != job})
+            self._save({name: one for name, one in self._jobs.items() if name != job}, self._saved)
 
-    def take(self, job: Job, now: float) -> bool:
-        """Takes a job off, or puts it ahead, before it runs: so it runs once at most. False: somebody else has."""
+    def take(self, job: Job, now: float) -> Line | None:
+        """Takes a job off, or puts it ahead, before it runs: so it runs once at most. None: somebody else has.
+
+        Gives the sessions that it stands below. Raises ScheduleError, OSError.
+        """
         if self._jobs.get(job.id) is not job or job.at > now:
-            return False
+            return None
+        line = tuple(self._live.get(name) or self._saved[name] for name in job.sessions)
         jobs = {name: one for name, one in self._jobs.items() if name != job.id}
         if job.every is not None:
             jobs[job.id] = replace(job, at=now + job.every)
-        self._save(jobs)
-        return True
+        self._save(jobs, self._saved)
+        return line
 
-    def _save(self, jobs: dict[str, Job]) -> None:
-        """Whole, or not at all. Raises ScheduleError, OSError; then the jobs are what they were."""
-        text = dumps([asdict(job) for job in jobs.values()])
+    def follow(self, line: Iterable[Session]) -> None:
+        """From now on what these sessions are marked with is known to the jobs that stand below them."""
+        self._live.update({one.id: one for one in line if one.id in self._saved})
+
+    def keep(self) -> None:
+        """Writes down what sessions have gained meanwhile. Raises ScheduleError, OSError."""
+        if self._grown(self._saved) != self._saved:
+            self._save(self._jobs, self._saved)
+
+    def _grown(self, saved: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+        """Sessions with the labels and skills of now: neither is ever taken off one."""
+        return {
+            name: {**one, "labels": sorted(live.labels), "skills": sorted(live.skills)}
+            if (live := self._live.get(name)) is not None
+            else one
+            for name, one in saved.items()
+        }
+
+    def _save(self, jobs: dict[str, Job], sessions: Mapping[str, Mapping[str, Any]]) -> None:
+        """Whole, or not at all. Raises ScheduleError, OSError; then all is what it was."""
+        named = {name for job in jobs.values() for name in job.sessions}
+        saved = self._grown({name: one for name, one in sessions.items() if name in named})
+        text = dumps({"jobs": [asdict(job) for job in jobs.values()], "sessions": saved})
         if len(text) > MAX_CALL_CHARACTERS:
             raise ScheduleError(f"a schedule has at most {MAX_CALL_CHARACTERS} characters")
         unfinished = _unfinished(self._file)
@@ -135,21 +169,28 @@ class Schedule:
             out.flush()
             os.fsync(out.fileno())
         os.replace(unfinished, self._file)
-        self._jobs = jobs
+        self._jobs, self._saved = jobs, saved
+        self._live = {name: one for name, one in self._live.items() if name in named}
 
 
-def _read(file: str) -> list[Job]:
+def _read(file: str) -> tuple[list[Job], dict[str, Mapping[str, Any]]]:
     """A file that is not there is an empty schedule; one that is broken is not."""
-    text = "[]"
+    text = '{"jobs": [], "sessions": {}}'
     with suppress(FileNotFoundError), open(file, encoding="utf-8") as lines:
         text = lines.read()
     try:
         found = read_json(text)
     except Malformed as wrong:
         raise ScheduleError(f"the schedule cannot be read: {wrong}") from None
-    if not is_list(found):
-        raise ScheduleError("the schedule is no list of jobs")
-    return [_job(one) for one in found]
+    if not is_object(found) or found.keys() != {"jobs", "sessions"}:
+        raise ScheduleError("the schedule is none")
+    jobs, sessions = found["jobs"], found["sessions"]
+    if not (is_list(jobs) and is_object(sessions) and all(map(is_object, sessions.values()))):
+        raise ScheduleError("the schedule is none")
+    made = [_job(one) for one in jobs]
+    if not all(name in sessions for job in made for name in job.sessions):
+        raise ScheduleError("the schedule has a job whose sessions it has not")
+    return made, sessions
 
 
 _NAMES: Final = frozenset(one.name for one in fields(Job))
@@ -157,9 +198,9 @@ _SITE: Final = frozenset(one.name for one in fields(Site))
 
 
 def _job(saved: object) -> Job:
-    if not is_object(saved) or saved.keys() != _NAMES:
+    if not is_object(saved) or saved.keys() != _NAMES or not is_list(saved["sessions"]):
         raise ScheduleError("the schedule holds what is no job")
-    parts: dict[str, Any] = {**saved}
+    parts: dict[str, Any] = {**saved, "sessions": tuple(saved["sessions"])}
     for name in ("at", "every"):
         if _is_number(parts[name]):
             parts[name] = float(parts[name])
@@ -174,6 +215,7 @@ def _sound(job: Job) -> Job:
     )
     if job.origin != "":
         origin_of(job.origin)
+    texts = texts and all(type(one) is str for one in job.sessions)
     if not (every and texts and _is_number(job.at) and job.surface in SURFACES):
         raise ScheduleError("this is no job that can be kept")
     return job

@@ -118,16 +118,18 @@ class Sessions:
         seat = self._seats.get(session)
         return seat.session if seat is not None else None
 
-    def restored(self, line: Sequence[Mapping[str, Any]]) -> dict[str, Session]:
-        """Sessions that were saved, outermost first, by id; those that are open still are what they are by now.
+    def restored(self, line: Sequence[Session | Mapping[str, Any]]) -> dict[str, Session]:
+        """Sessions, some of them as they were saved, outermost first, by id; those that are open are what they are by now.
 
         Raises FactsError for what was never saved.
         """
         found: dict[str, Session] = {}
         above: Session | None = None
-        for saved in line:
-            name = str(saved.get("id"))
-            above = found[name] = self.session(name) or self._restored(saved, above)
+        for one in line:
+            name = one.id if isinstance(one, Session) else str(one.get("id"))
+            above = found[name] = self.session(name) or (
+                one if isinstance(one, Session) else self._restored(one, above)
+            )
         return found
 
     def _restored(self, saved: Mapping[str, Any], above: Session | None) -> Session:

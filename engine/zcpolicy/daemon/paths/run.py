@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused, both
-from zcpolicy.daemon.schedule import Job, Origin, Schedule, ScheduleError, origin_of
-from zcpolicy.daemon.sessions import Full, kept
+from zcpolicy.daemon.schedule import Job, Line, Origin, Schedule, ScheduleError, origin_of
+from zcpolicy.daemon.sessions import Full
+from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import FactsError, Narrowing
 from zcpolicy.loop.turn import TurnResult
 from zcpolicy.refusals import ResolveError
@@ -41,11 +42,11 @@ def later(host: Host, schedule: Schedule, ticket: Ticket, text: str, at: float, 
         seat = host.sessions.seat(run.session.id)
         if seat is None or seat.session is not run.session or seat.site is None:
             raise ScheduleError("the call is none of a turn of this host")
-        sessions = {one.session.id: one.session for one in (run, *run.above())}
-        origin = Origin(run.ticket(), tuple(map(kept, reversed(sessions.values()))), seat.site)
+        line = {one.session.id: one.session for one in (run, *run.above())}
+        origin = Origin(run.ticket(), seat.site)
+        return schedule.add(Job(at, agent, text, every, origin=origin.text()), tuple(line.values())[::-1])
     except (ResolveError, FactsError) as error:
         raise ScheduleError(str(error)) from None
-    return schedule.add(Job(at, agent, text, every, origin=origin.text()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,25 @@ class Ran:
 
 
 async def run_due(host: Host, schedule: Schedule, now: float, *, site: Site = OPEN) -> list[Ran]:
-    """Runs what is due, soonest first. `site`: what is withheld here, besides what was withheld from the call. Raises OSError where it cannot be kept."""
-    return [await _run(host, job, site) for job in schedule.jobs if schedule.take(job, now)]
+    """Runs what is due, soonest first. `site`: what is withheld here, besides what was withheld from the call.
+
+    Raises ScheduleError, OSError where it cannot be kept.
+    """
+    ran: list[Ran] = []
+    for job in schedule.jobs:
+        line = schedule.take(job, now)
+        if line is not None:
+            ran.append(await _run(host, schedule, job, line, site))
+            schedule.keep()
+    return ran
 
 
-async def _run(host: Host, job: Job, site: Site) -> Ran:
+async def _run(host: Host, schedule: Schedule, job: Job, line: Line, site: Site) -> Ran:
     try:
         if job.origin:
-            result = await _run_below(host, job, origin_of(job.origin), site)
+            parent = host.resumed(origin_of(job.origin).ticket, line)
+            schedule.follow(one.session for one in (parent, *parent.above()))
+            result = await _run_below(host, job, parent, site)
         else:
             result = await run_once(host, job.agent, job.text, site=site, surface=job.surface)
     except (TurnRefused, Full) as refused:
@@ -75,12 +87,11 @@ async def _run(host: Host, job: Job, site: Site) -> Ran:
     return Ran(job, result)
 
 
-async def _run_below(host: Host, job: Job, origin: Origin, site: Site) -> TurnResult:
+async def _run_below(host: Host, job: Job, parent: ResolvedAgentExecution, site: Site) -> TurnResult:
     """Below the execution that made the call. Raises TurnRefused, Full."""
-    parent = host.resumed(origin.ticket, origin.sessions)
     seat = host.sessions.open(parent.session.client, above=parent.session)
     order = Order(
-        job.agent, job.text, job.surface, seat, parent=parent, later=True, site=both(origin.site, site),
+        job.agent, job.text, job.surface, seat, parent=parent, later=True, site=both(origin_of(job.origin).site, site),
         approvers=_nobody_there(host, job.surface),
     )  # fmt: skip
     try:
