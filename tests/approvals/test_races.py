@@ -169,6 +169,15 @@ def test_what_cannot_be_recorded_is_no_yes(at: str, said: Any, ends: str) -> Non
     assert word(settled(run, says(NO), "k2")) == "rejected"
 
 
+def test_a_recorder_that_would_have_to_be_awaited_records_nothing() -> None:
+    async def waits(event: Event) -> None:
+        """A mistake that type checkers find."""
+
+    run = start()
+    plain: Any = waits
+    assert word(settled(run, says(YES), "k1", record=plain)) == "no-approver"
+
+
 def test_a_remembered_yes_that_cannot_be_recorded_neither() -> None:
     run = start()
     assert word(settled(run, says(Approve("exact")), "k1")) == "approved"

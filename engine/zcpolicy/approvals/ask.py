@@ -18,18 +18,15 @@ from zcpolicy.approvals.settling import Settling
 from zcpolicy.approvals.weigh import Nothing, weighed
 from zcpolicy.approvals.yeses import Yeses
 from zcpolicy.authority import genuine
+from zcpolicy.events import nowhere
 from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.refusals import PermitError
 from zcpolicy.windows import NoTime
 
 if TYPE_CHECKING:
     from zcpolicy.decision import Decision
-    from zcpolicy.events import Event, Recorder
+    from zcpolicy.events import Recorder
     from zcpolicy.execution import ResolvedAgentExecution
-
-
-def _nowhere(_event: Event) -> None:
-    """For hosts that keep no record."""
 
 
 class ApprovalManager:
@@ -46,7 +43,7 @@ class ApprovalManager:
         approvers: Approvers,
         key: str,
         *,
-        record: Recorder = _nowhere,
+        record: Recorder = nowhere,
         within: float | None = None,
     ) -> Outcome:
         """Whether a call that asks may run. `key`: of this one call, the same when its turn is resumed, never from a model.
@@ -90,7 +87,7 @@ class ApprovalManager:
         approvers: Approvers,
         key: str,
         *,
-        record: Recorder = _nowhere,
+        record: Recorder = nowhere,
         within: float | None = None,
     ) -> Outcome:
         """`settle` for hosts without an event loop, with approvers that are plain functions. Raises as `settle`; PermitError
@@ -102,7 +99,7 @@ class ApprovalManager:
             raise PermitError("where an event loop runs, calls are settled by `await settle(…)`")
         return asyncio.run(self._settle(decision, approvers, key, record, within, waits=False))
 
-    async def answer(self, question: Question, answer: Answer, *, record: Recorder = _nowhere) -> None:
+    async def answer(self, question: Question, answer: Answer, *, record: Recorder = nowhere) -> None:
         """Puts on record what somebody says later, to a question of a `Waiting`; `settle` with its key then finds it.
 
         Raises NotAsked for a question that was never asked, was altered, is answered or out of time, and for what is no

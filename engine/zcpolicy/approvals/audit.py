@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from zcpolicy.approvals.outcome import Edited
 from zcpolicy.approvals.question import Approve, Later, Question, Reject
 from zcpolicy.approvals.weigh import Nothing, Worth
-from zcpolicy.events import Event
+from zcpolicy.events import tell
 from zcpolicy.ledgers.contract import Yes
 from zcpolicy.texts import json_text, tool_json
-from zcpolicy.windows import NoTime, told
 
 if TYPE_CHECKING:
     from zcpolicy.events import Recorder
@@ -41,7 +40,7 @@ def noted(run: ResolvedAgentExecution, record: Recorder, question: Question, wha
         **more,
     }
     try:
-        record(Event("approval", _now(run), run.identity, data))
+        tell(record, "approval", run, data)
     except Exception:  # noqa: BLE001 - the host's code: however it fails, there is no record
         return False
     return True
@@ -58,10 +57,3 @@ def _of(worth: Worth | None) -> tuple[str, dict[str, Any]]:
     if isinstance(worth, Later):
         return "later", {}
     return ("nothing", {"note": worth.why}) if isinstance(worth, Nothing) else ("withdrawn", {})
-
-
-def _now(run: ResolvedAgentExecution) -> float:
-    try:
-        return told(run.session.clock)
-    except NoTime:
-        return 0.0
