@@ -97,8 +97,8 @@ class Model:
             return 0
         by, who = one["by"], pot.who
         within = {
-            "turn": (who.session, who.turn) in [(w.session, w.turn) for w in by.line],
-            "session": who.session in [w.session for w in by.line],
+            "turn": (who.client, who.session, who.turn) in [(w.client, w.session, w.turn) for w in by.line],
+            "session": (who.client, who.session) in [(w.client, w.session) for w in by.line],
             "rolling": one["at"] > self.time - float(pot.window.get("seconds", "0")),
             "calendar": one["at"] >= midnight(self.time),
         }[pot.window["kind"]]
@@ -107,12 +107,12 @@ class Model:
             "agent:coder": "coder" in by.chains,
             "agent:base": "base" in by.chains,
             "skill:deploy": "deploy" in by.skills,
-            "narrowing": who.session in [w.session for w in by.line],
+            "narrowing": (who.client, who.session) in [(w.client, w.session) for w in by.line],
         }[pot.owner]
         each: dict[tuple[str, ...], bool] = {
             (): True,
             ("client",): who.client in [w.client for w in by.line],
-            ("session",): who.session in [w.session for w in by.line],
+            ("session",): (who.client, who.session) in [(w.client, w.session) for w in by.line],
             ("agent",): who.agent in [w.agent for w in by.line],
             ("args", "to"): pot.value in by.values.get(("to",), ()),
         }

@@ -135,6 +135,18 @@ def test_what_counts_in_which_pot(ledger: Any, where: dict[str, Any], alone: int
     assert total(ledger, 1001.0, asked) == child
 
 
+@pytest.mark.parametrize(
+    "where", [{"window": SESSION}, {"window": TURN}, {"each": ("session",)}, {"owner": "narrowing"}], ids=str
+)
+def test_a_session_is_a_clients(ledger: Any, where: dict[str, Any]) -> None:
+    """Whoever names a session as somebody else's is called spends from pots of his own."""
+    eve = ALICE._replace(client="eve")
+    run(ledger, "a", 1000.0, by=spender(ALICE))
+    assert [one.total for one in ledger.look([pot(1, who=who, **where) for who in (ALICE, eve)], 1000.0)] == [1, 0]
+    assert got(ledger.reserve("b", spender(eve), CALL, [pot(1, who=eve, **where)], 1000.0))
+    assert [one.total for one in ledger.look([pot(1, who=who, **where) for who in (ALICE, eve)], 1000.0)] == [1, 1]
+
+
 def test_sums_count_by_argument_and_money_by_currency(ledger: Any) -> None:
     charges = [Charge("sum", 5, "", ("amount",)), Charge("sum", 7, "", ("fee",)), usd(1), Charge("money", 2, "eur")]
     run(ledger, "a", 1000.0, charges=charges)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Final
 
-    from zcpolicy.ledgers.contract import Number, Pot
+    from zcpolicy.ledgers.contract import Number, Pot, Who
     from zcpolicy.ledgers.reservations import Reservation
 
 MAX_TALLIES: Final = 10_000
@@ -206,9 +206,9 @@ def _of_pot(one: Reservation, pot: Pot) -> bool:
     if pot.tools is not None and spender.tool not in pot.tools:
         return False
     kind = pot.window["kind"]
-    if kind == "turn" and not any(each.session == who.session and each.turn == who.turn for each in spender.line):
+    if kind == "turn" and not any(_in_session(each, who) and each.turn == who.turn for each in spender.line):
         return False
-    if kind == "session" and not any(each.session == who.session for each in spender.line):
+    if kind == "session" and not _of_session(one, pot):
         return False
     return _of_owner(one, pot) and _of_each(one, pot)
 
@@ -219,7 +219,16 @@ def _of_owner(one: Reservation, pot: Pot) -> bool:
         return name in one.spender.chains
     if kind == "skill":
         return name in one.spender.skills
-    return kind == "ceiling" or any(each.session == pot.who.session for each in one.spender.line)
+    return kind == "ceiling" or _of_session(one, pot)
+
+
+def _of_session(one: Reservation, pot: Pot) -> bool:
+    return any(_in_session(each, pot.who) for each in one.spender.line)
+
+
+def _in_session(each: Who, who: Who) -> bool:
+    """A session is a client's: another client may call one by the same name."""
+    return each.session == who.session and each.client == who.client
 
 
 def _of_each(one: Reservation, pot: Pot) -> bool:
@@ -229,7 +238,7 @@ def _of_each(one: Reservation, pot: Pot) -> bool:
     if kind == "client":
         return any(each.client == who.client for each in line)
     if kind == "session":
-        return any(each.session == who.session for each in line)
+        return _of_session(one, pot)
     if kind == "agent":
         return any(each.agent == who.agent for each in line)
     return pot.value in one.spender.values.get(pot.each[1:], ())
@@ -244,7 +253,7 @@ def _identity(pot: Pot) -> object:
         window["kind"], window.get("seconds"), window.get("calendar"), window.get("zone"),
         who.session if in_session else None,
         who.turn if window["kind"] == "turn" else None,
-        who.client if each == ("client",) else None,
+        who.client if in_session or each == ("client",) else None,
         who.agent if each == ("agent",) else None,
     )  # fmt: skip
 

@@ -71,11 +71,12 @@ class Pot(NamedTuple):
 
     A charge counts in it if unit, currency and argument are equal, its tool is one of `tools` (None: any, and none),
     and it fits `window`, `owner` and `each`:
-    `window`: `turn`: some (session, turn) of the charge's line is that of `who`; `session`: some session is; `rolling`
-    and `calendar`: it was charged later than the window's start. `owner`: `ceiling`: any; `agent:NAME`: NAME in its
-    chains; `skill:NAME`: NAME in its skills; anything else (the host's narrowing): some session is that of `who`.
-    `each`: `("client",)`, `("session",)`, `("agent",)`: some one of its line is that of `who`; `("args", …path)`: its
-    pots of that path hold `value`.
+    `window`: `turn`: some (client, session, turn) of the charge's line is that of `who`; `session`: some (client,
+    session) is; `rolling` and `calendar`: it was charged later than the window's start. `owner`: `ceiling`: any;
+    `agent:NAME`: NAME in its chains; `skill:NAME`: NAME in its skills; anything else (the host's narrowing): as of a
+    `session`.
+    `each`: `("client",)`, `("agent",)`: some one of its line is that of `who`; `("session",)`: as of the window;
+    `("args", …path)`: its pots of that path hold `value`.
     `limit`, `need`: there is room while spent + need ≤ limit. `open_end`: what will be spent is not known beforehand
     (time): there is room while spent + need < limit.
     """
