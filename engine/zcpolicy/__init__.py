@@ -34,14 +34,17 @@ if TYPE_CHECKING:
     from zcpolicy.memory_stores.contract import MemoryStore
     from zcpolicy.memory_stores.in_memory import InMemoryStore
     from zcpolicy.memory_stores.sqlite import SqliteMemory
-    from zcpolicy.prices import PriceTable
+    from zcpolicy.prices import GenaiPrices, PriceTable
     from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
+    from zcpolicy.registry.pipeline import pipeline_tool
     from zcpolicy.registry.scoped import ScopedToolRegistry
+    from zcpolicy.registry.search import tool_search_tool
     from zcpolicy.registry.sources import (
         AssemblyError,
         HostTool,
         InnerCall,
         McpServer,
+        ServerRefused,
         SkillSource,
         ToolContext,
         ToolResult,
@@ -66,12 +69,14 @@ else:
         "memory_stores.contract": ("MemoryStore",),
         "memory_stores.in_memory": ("InMemoryStore",),
         "memory_stores.sqlite": ("SqliteMemory",),
-        "prices": ("PriceTable",),
+        "prices": ("GenaiPrices", "PriceTable"),
         "registry.mcp_servers": ("HttpServer", "StdioServer"),
+        "registry.pipeline": ("pipeline_tool",),
         "registry.scoped": ("ScopedToolRegistry",),
+        "registry.search": ("tool_search_tool",),
         "registry.sources": (
-            "AssemblyError", "HostTool", "InnerCall", "McpServer", "SkillSource", "ToolContext", "ToolResult",
-            "ToolSources", "ToolSpec",
+            "AssemblyError", "HostTool", "InnerCall", "McpServer", "ServerRefused", "SkillSource", "ToolContext",
+            "ToolResult", "ToolSources", "ToolSpec",
         ),
     }  # fmt: skip
     """The modules of what is loaded later, as above; a test holds the two to each other."""
@@ -101,6 +106,7 @@ __all__ = [
     "Entry",
     "Event",
     "FactsError",
+    "GenaiPrices",
     "HostTool",
     "HttpServer",
     "InMemoryStore",
@@ -134,6 +140,7 @@ __all__ = [
     "Resolver",
     "ScopedToolRegistry",
     "SealError",
+    "ServerRefused",
     "Session",
     "SkillSource",
     "SqliteLedger",
@@ -152,6 +159,8 @@ __all__ = [
     "admit",
     "admit_all",
     "load_compiled",
+    "pipeline_tool",
     "run_tool_call_loop",
     "terminal_approver",
+    "tool_search_tool",
 ]
