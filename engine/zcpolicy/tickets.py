@@ -13,6 +13,7 @@ from _weakref import ref
 
 from zcpolicy.authority import genuine
 from zcpolicy.exact import is_list, is_object
+from zcpolicy.facts import FactsError, Session
 from zcpolicy.refusals import ResolveError
 from zcpolicy.sealed import Sealed, final
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any, Final, Never
 
     from zcpolicy.execution import ResolvedAgentExecution
-    from zcpolicy.facts import Session
     from zcpolicy.resolver import Resolver
 
 MAX_TICKET_LINE: Final = 1_000
@@ -104,21 +104,32 @@ def resumed(
         raise ResolveError("this is no ticket of an execution")
     run: ResolvedAgentExecution | None = None
     for entry in line:
-        session = sessions(entry["session"])
-        if session is None:
-            raise ResolveError(f"there is no session `{entry['session'][:60]}`")
-        run = resolver.remade(
-            entry["agent"],
-            session=session,
-            surface=entry["surface"],
-            narrowing=entry["narrowing"],
-            parent=run,
-            skills=entry["skills"],
-            independent=entry["independent"],
-            later=entry["later"],
-        )
+        session = _session_of(entry["session"], sessions)
+        if run is not None and session.client != run.session.client:
+            raise ResolveError("the sessions of a ticket are not of one client")
+        try:
+            run = resolver.remade(
+                entry["agent"],
+                session=session,
+                surface=entry["surface"],
+                narrowing=entry["narrowing"],
+                parent=run,
+                skills=entry["skills"],
+                independent=entry["independent"],
+                later=entry["later"],
+            )
+        except FactsError as error:
+            raise ResolveError(f"a narrowing of the ticket is none: {error}") from None
     assert run is not None
     return run
+
+
+def _session_of(id: str, sessions: Callable[[str], Session | None]) -> Session:
+    """The session of a name, and no other, nor what only looks like one."""
+    found = sessions(id)
+    if type(found) is not Session or found.id != id:
+        raise ResolveError(f"there is no session `{id[:60]}`")
+    return found
 
 
 def _is_entry(entry: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import policy_lang
-from zcpolicy import PermitError, ResolvedAgentExecution, ResolveError, Resolver
+from zcpolicy import PermitError, ResolvedAgentExecution, ResolveError, Resolver, Session
 from zcpolicy.tickets import Ticket, _made, redeemed, ticket_for
 
 POLICY = "zcpolicy 1\ntool act() risk read\nagent a { allow act }\n"
@@ -86,3 +86,52 @@ def test_tickets_that_nobody_holds_are_forgotten() -> None:
     del ticket
     gc.collect()
     assert key not in _made
+
+
+# --- what is resumed ----------------------------------------------------------------------------------------------
+
+LINE = "zcpolicy 1\ntool act() risk read\nagent a { allow act; delegate to b }\nagent b { allow act }\n"
+
+
+class Forgetful(Session):
+    """A session of a host's own kind, which could answer anything."""
+
+
+WRONG: dict[str, Callable[[str], Any]] = {
+    "none": lambda _id: None,
+    "another for any id": lambda _id: Session(client="ann"),
+    "what is no session": lambda id: {"id": id, "client": "ann"},
+    "what is a session only by inheritance": lambda id: Forgetful(id=id, client="ann"),
+    "of another client below": lambda id: Session(id=id, client="ann" if id == "s1" else "eve"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_ticket_is_resumed_in_the_sessions_that_it_names_and_in_no_others(what: str) -> None:
+    resolver = Resolver(policy_lang.loads(LINE))
+    sessions = {id: Session(id=id, client="ann") for id in ("s1", "s2")}
+    run = resolver.resolve("b", session=sessions["s2"], parent=resolver.resolve("a", session=sessions["s1"]))
+    ticket = run.ticket()
+    assert resolver.resume(ticket, sessions.get).identity == run.identity
+    with pytest.raises(ResolveError):
+        resolver.resume(ticket, WRONG[what])
+
+
+ODD: dict[str, Any] = {
+    "nothing": None,
+    "a list": [],
+    "a limit that is none": {"only": None, "deny": [], "ask": [], "autonomy": None, "limits": [{"x": 1}], "exclude_memory": False},
+    "an autonomy that is none": {"only": None, "deny": [], "ask": [], "autonomy": "free", "limits": [], "exclude_memory": False},
+    "an allow list that is none": {"only": "act", "deny": [], "ask": [], "autonomy": None, "limits": [], "exclude_memory": False},
+    "names that are none": {"only": None, "deny": [1], "ask": [], "autonomy": None, "limits": [], "exclude_memory": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_is_no_ticket_is_refused_in_words(what: str) -> None:
+    resolver = Resolver(policy_lang.loads(LINE))
+    session = Session(id="s")
+    entry = resolver.resolve("a", session=session).ticket()["line"][0]
+    ticket = {"line": [{**entry, "narrowing": ODD[what]}]} if isinstance(ODD[what], dict) else ODD[what]
+    with pytest.raises(ResolveError):
+        resolver.resume(ticket, {"s": session}.get)
