@@ -19,6 +19,7 @@ from zcpolicy.parity.world import AGENT, TASK
 from zcpolicy.program import Program
 from zcpolicy.registry.sources import ToolSources
 from zcpolicy.resolver import Resolver
+from zcpolicy.tickets import Ticket
 
 if TYPE_CHECKING:
     from zcpolicy.loop.access import ResolvedModelAccess
@@ -106,6 +107,9 @@ class Probe:
         for name, value in self.given.facts.items():
             if name == "labels":
                 session.mark(value)
+            elif name == "drift":
+                for tool, how in value.items():
+                    session.drifted(tool, how)
             else:
                 setattr(session, name, value)
 
@@ -130,6 +134,10 @@ class Probe:
     def hands_over_freely(self) -> None:
         """From now on `front` hands its task over to an independent child."""
         self._stage.free = True
+
+    def hands_over_later(self, start: Callable[[Ticket, str], object]) -> None:
+        """From now on `front` has the agent run later: `start` is given the ticket of its call, and the task."""
+        self._stage.later = start
 
     def record(self, event: Event) -> None:
         """Takes an event."""

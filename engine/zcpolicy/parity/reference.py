@@ -170,13 +170,13 @@ async def scheduled(probe: Probe) -> list[str]:
     told: list[str] = []
     with TemporaryDirectory() as folder:
         schedule = Schedule(os.path.join(folder, "jobs"))
+        probe.hands_over_later(lambda ticket, task: later(host, schedule, ticket, task, 0.0))
         for task in probe.tasks:
             order = _of_front(host, probe)
-            ticket = {**host.execution(order).ticket(), "agent": probe.agent}
-            schedule.add(later(host, ticket, task, 0.0))
+            result = await host.turn(replace(order, text=task))
             host.sessions.close(order.seat)
-            (ran,) = await run_due(host, schedule, 1.0, site=order.site)
-            told.append(ran.refused if ran.result is None else answer_of(ran.result))
+            due = await run_due(host, schedule, 1.0)
+            told += [answer_of(one.result) if one.result else one.refused for one in due] or [answer_of(result)]
     return told
 
 

@@ -19,6 +19,7 @@ from zcpolicy.parity.tools import sources
 from zcpolicy.parity.world import AGENT, DONE, FRONT, TASK
 from zcpolicy.refusals import ResolveError
 from zcpolicy.resolver import Resolver
+from zcpolicy.tickets import Ticket
 
 if TYPE_CHECKING:
     from zcpolicy.parity.probe import Reply, Turn
@@ -55,7 +56,8 @@ class Stage:
         self._replies = replies
         self._agent = agent
         self.free = False
-        self.sources = sources(seen, self._acting)
+        self.later: Callable[[Ticket, str], object] | None = None
+        self.sources = sources(seen, self._acting, lambda: self.later)
         self.approvers = Approvers(
             self._approver("") if "" in replies else None,
             {route: self._approver(route) for route in replies if route},

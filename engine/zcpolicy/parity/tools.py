@@ -27,9 +27,11 @@ from zcpolicy.registry.sources import (
     ToolResult,
     ToolSources,
 )
+from zcpolicy.tickets import Ticket
 
 Arguments = dict[str, Any]
 Act = Callable[[Arguments, ToolContext], Awaitable[ToolResult | str]]
+Start = Callable[[Ticket, str], object]
 
 WAIT_SECONDS: Final = 1.7
 """How long `wait` takes if nobody cuts it off: longer than any time-out that a setting sets."""
@@ -44,9 +46,11 @@ PAGE: Final = "house://rules"
 """A resource of the server `forge`, which the host pins."""
 
 
-def sources(seen: Seen, acting: Callable[[], str]) -> ToolSources:
-    """Everything that the probe's host has. `acting`: the agent whose tools are being put together now."""
-    tools = _Tools(seen, acting)
+def sources(seen: Seen, acting: Callable[[], str], later: Callable[[], Start | None]) -> ToolSources:
+    """Everything that the probe's host has. `acting`: the agent whose tools are being put together now. `later`: how a
+    task of `front` is put off, where it is.
+    """
+    tools = _Tools(seen, acting, later)
     acts: dict[str, tuple[Act, Group]] = {
         "look": (tools.plain, ""), "pick": (tools.plain, ""), "edit": (tools.plain, ""), "send": (tools.plain, ""),
         "wipe": (tools.plain, ""), "fetch": (tools.plain, ""), "wait": (tools.wait, ""), "tell": (tools.tell, ""),
@@ -66,8 +70,9 @@ def sources(seen: Seen, acting: Callable[[], str]) -> ToolSources:
 
 
 class _Tools:
-    def __init__(self, seen: Seen, acting: Callable[[], str]) -> None:
+    def __init__(self, seen: Seen, acting: Callable[[], str], later: Callable[[], Start | None]) -> None:
         self._seen = seen
+        self._later = later
         self._acting = acting
         self._store = InMemoryStore()
 
@@ -141,6 +146,10 @@ class _Tools:
         return "both are done"
 
     async def hand_over(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        start = self._later() if context.identity.agent == FRONT else None
+        if start is not None:
+            start(context.later(arguments["to"]), arguments["task"])
+            return ToolResult("it will be done")
         free = arguments.get("free", False) is True
         return await context.delegate(arguments["to"], arguments["task"], independent=free)
 
