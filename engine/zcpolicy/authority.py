@@ -115,13 +115,13 @@ def executions_of(resolver: Resolver) -> list[ResolvedAgentExecution]:
 
 def load(session: Session, skills: frozenset[str]) -> None:
     """Puts skills on a session, and on those of all executions below it, that stand already: a skill reaches every child."""
-    session.skills |= skills
+    put(session, "skills", session.skills | skills)
     for _, state in _held():
         above = state.parent
         while above is not None and above.session is not session:
             above = above.parent
         if above is not None:
-            state.session.skills |= skills
+            put(state.session, "skills", state.session.skills | skills)
 
 
 def plan_anew(session: Session) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from os import urandom
 
+from zcpolicy.sealed import put
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -53,7 +55,7 @@ class Entry:
 
 
 class Session:
-    """The facts of one session, as the host vouches for them. Labels only grow; everything else stays as given.
+    """The facts of one session, as the host vouches for them. Whose it is stays as given; labels and skills only grow.
 
     `cwd`: the absolute directory of host tools' processes, or None. `server_cwd`: the same per MCP server.
     `interactive`: a person can be asked. `env`: values the host vouches for (HOME, PWD, TMPDIR).
@@ -141,12 +143,19 @@ class Session:
         self._drift: dict[ToolName, Drift] = dict(drift or {})
         self.ledger = ledger
         if above is not None:
-            self.labels |= above.labels
+            put(self, "labels", self.labels | above.labels)
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name in _KEPT and hasattr(self, name):
+                raise AttributeError(f"`{name}` of a session cannot be set{_KEPT[name]}")
+            put(self, name, value)
 
     def mark(self, labels: Iterable[str]) -> None:
         """Adds labels, to the sessions above as well: what a child has seen, its delegator may hear of. None is taken off."""
         found = _names(labels, "labels")
-        self.labels |= found
+        put(self, "labels", self.labels | found)
         if self.above is not None and not found <= self.above.labels:
             self.above.mark(found)
 
@@ -156,12 +165,15 @@ class Session:
         found: Mapping[ToolName, Drift] = _ReadOnly(self._drift)
         return found
 
-    def drift_of(self, tool: ToolName) -> Drift | None:
-        """How a tool differs, as this session or one above it knows."""
+    def drift_of(self, tool: ToolName) -> frozenset[Drift]:
+        """How a tool differs, as this session and those above it know."""
+        found: set[Drift] = set()
         one: Session | None = self
-        while one is not None and tool not in one.drift:
+        while one is not None:
+            if tool in one.drift:
+                found.add(one.drift[tool])
             one = one.above
-        return None if one is None else one.drift[tool]
+        return frozenset(found)
 
     def drifted(self, tool: ToolName, how: Drift) -> None:
         """The host has seen that a tool's live definition is another one now: from the next call on it counts."""
@@ -177,6 +189,14 @@ class Session:
             self.history.append(entry)
             if len(self.history) > MAX_HISTORY:
                 del self.history[: MAX_HISTORY // 10]
+
+
+_KEPT: Final = {
+    "labels": ": `mark` adds to them",
+    "skills": ": `load_skill` adds to them",
+    **dict.fromkeys(("_drift", "above", "ancestry", "client", "id", "origin"), ""),
+}
+"""What nobody takes off a session, or makes another's; and what to do instead."""
 
 
 class Narrowing:

@@ -67,6 +67,6 @@ def _entries(require: Require, run: ResolvedAgentExecution) -> Iterator[Entry] |
             return None
         found.append(session.history)
         session = session.above
-    if require.get("by_any_agent"):
+    if require.get("by_any_agent") and run.session.client:  # whose sessions they are is not known without one
         found.append(run.resolver.done_by(run.session.client))
     return (entry for entries in found for entry in entries)

@@ -13,6 +13,7 @@ from zcpolicy.combine import (
     INTERACTIVE,
     MAYBE_PROTECTED,
     PROTECTED,
+    RANK,
     BodyPlan,
     Verdict,
     conclude,
@@ -27,7 +28,7 @@ from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, Final
 
     from zcpolicy.condition import Node
@@ -88,7 +89,7 @@ class Plan:
         tool: Tool,
         protects: bool,
         ledger: Ledger,
-        drift: Drift | None = None,
+        drift: frozenset[Drift] = frozenset(),
     ) -> None:
         self.ledger = ledger
         self.stack = stack
@@ -113,7 +114,7 @@ class Plan:
     def _has(self, ids: str) -> bool:
         return self.tool_id in tools_in(self.stack.program, ids)
 
-    def _body(self, body: BodyRef, drift: Drift | None) -> BodyPlan:
+    def _body(self, body: BodyRef, drift: frozenset[Drift]) -> BodyPlan:
         plan, data = BodyPlan(body), body.data
         for index, rule in enumerate(data.get("rules", ())):
             if self._has(rule["tools"]):
@@ -132,8 +133,10 @@ class Plan:
                 found = (RuleRef(body, "require", index), self._bit())
                 plan.requires.append(found)
                 self.requires.append(found)
-        if drift is not None and (body.grants or drift in data.get("drift", {})):
-            plan.drift = (data.get("drift", {}).get(drift, _DRIFT[drift]), RuleRef(body, "drift"))
+        said: Mapping[Any, Answer] = data.get("drift", {})
+        answers = [said.get(kind, _DRIFT[kind]) for kind in drift if body.grants or kind in said]
+        if answers:
+            plan.drift = (min(answers, key=RANK.__getitem__), RuleRef(body, "drift"))
         return plan
 
     def _rule(self, plan: BodyPlan, ref: RuleRef, rule: Rule) -> None:

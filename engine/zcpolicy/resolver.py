@@ -218,7 +218,7 @@ class Resolver(Sealed):
         if parent is not None and charged:
             self._charge_delegation(parent, agent)
         if parent is not None and facts is not parent.session:
-            facts.ancestry = _line(parent)
+            put(facts, "ancestry", _line(parent))
         if wanted:
             load(facts, frozenset(wanted))
         saved = None if narrowing is None else portable(narrowing, self.program)
@@ -408,7 +408,7 @@ def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) ->
     session.mark(above.labels)
     session.interactive = session.interactive and above.interactive
     if session.above is None and not _stands_above(session, above):
-        session.above = above
+        put(session, "above", above)
     return session
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from zcpolicy.exact import MAX_NUMBER_DIGITS, exact, is_list, is_object, number_of, number_text
 from zcpolicy.facts import MAX_HISTORY, Entry, FactsError, Session
+from zcpolicy.sealed import put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def restore(
     if above is not None and later["ancestry"] and later["ancestry"][0][1] != above.id:
         raise FactsError("the session above is not the one that the saved session was under")
     made = Session(clock=clock, resolve_link=resolve_link, above=above, **values)
-    made.ancestry, made.origin, made.skills = later["ancestry"], later["origin"], later["skills"]
+    for name, value in later.items():
+        put(made, name, value)
     return made
 
 

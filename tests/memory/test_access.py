@@ -73,20 +73,20 @@ BODIES: dict[str, tuple[str, tuple[str, str]]] = {
 @pytest.mark.parametrize("name", BODIES)
 def test_scopes_are_what_the_granting_body_names_and_no_body_withholds(name: str) -> None:
     text, expected = BODIES[name]
-    assert may(resolver(text).resolve("a")) == expected
+    assert may(resolver(text).resolve("a", session=Session(client="x"))) == expected
 
 
 def test_an_agent_that_narrows_has_a_memory_of_its_own() -> None:
     policy = resolver(
         "agent a { allow look; memory read own, team write own } agent n narrows a { memory read own } agent m narrows a {}"
     )
-    assert may(policy.resolve("n")) == ("own", "")
-    assert may(policy.resolve("m")) == ("own team", "own")
+    assert may(policy.resolve("n", session=Session(client="x"))) == ("own", "")
+    assert may(policy.resolve("m", session=Session(client="x"))) == ("own team", "own")
 
     async def story() -> None:
         store = InMemoryStore()
-        await policy.resolve("a").memory.remember(store, "of a")
-        assert await policy.resolve("m").memory.recall(store, "") == ()
+        await policy.resolve("a", session=Session(client="x")).memory.remember(store, "of a")
+        assert await policy.resolve("m", session=Session(client="x")).memory.recall(store, "") == ()
 
     asyncio.run(story())
 
@@ -100,7 +100,7 @@ def test_a_narrowing_without_memory_leaves_none_to_children_of_any_kind() -> Non
     assert may(run) == ("", "")
     assert may(policy.resolve("b", parent=run)) == ("", "")
     assert may(policy.resolve("c", parent=run)) == ("", "")
-    assert may(policy.resolve("c", parent=policy.resolve("a"))) == ("own", "own")
+    assert may(policy.resolve("c", parent=policy.resolve("a", session=Session(client="x")))) == ("own", "own")
 
 
 CHILDREN: dict[str, tuple[str, str, tuple[str, str]]] = {
@@ -120,7 +120,7 @@ def test_a_bounded_child_has_what_every_execution_above_has(name: str) -> None:
     policy = resolver(
         f"agent a {{ allow look; memory {above}; delegate to b }} agent b {{ allow look; memory {below} }} agent c {{ allow look }}"
     )
-    assert may(policy.resolve("b", parent=policy.resolve("a"))) == expected
+    assert may(policy.resolve("b", parent=policy.resolve("a", session=Session(client="x")))) == expected
 
 
 def test_grandchildren_are_bounded_by_the_first() -> None:
@@ -129,7 +129,7 @@ def test_grandchildren_are_bounded_by_the_first() -> None:
         " agent b { allow look; memory read own, team write own; delegate to c }"
         " agent c { allow look; memory read own, team write own }"
     )
-    child = policy.resolve("b", parent=policy.resolve("a"))
+    child = policy.resolve("b", parent=policy.resolve("a", session=Session(client="x")))
     assert may(policy.resolve("c", parent=child)) == ("own", "")
 
 
@@ -138,7 +138,7 @@ def test_a_skill_takes_away_from_the_moment_it_is_loaded() -> None:
         "skill s { memory read own } agent a { allow look; skills s; memory read own, team write own }"
         " agent b { allow look; skills s; memory read team }"
     )
-    session = Session()
+    session = Session(client="x")
     run, other = policy.resolve("a", session=session), policy.resolve("b", session=session)
     memory, key = run.memory, run.memory.write[0]
     run.load_skill("s")
@@ -150,7 +150,7 @@ def test_a_skill_takes_away_from_the_moment_it_is_loaded() -> None:
 
 def test_a_name_that_nobody_declared_is_no_scope() -> None:
     odd = program([tool("t")], body("a", rule("allow", "0"), memory={"read": ["gone", "own"], "write": ["gone"]}))
-    assert may(Resolver(odd).resolve("a")) == ("own", "")
+    assert may(Resolver(odd).resolve("a", session=Session(client="x"))) == ("own", "")
 
 
 def test_a_scope_and_an_agent_of_one_name_are_two() -> None:
@@ -164,8 +164,8 @@ def test_a_scope_and_an_agent_of_one_name_are_two() -> None:
 
     async def story() -> None:
         store, policy = InMemoryStore(), Resolver(odd)
-        await policy.resolve("team").memory.remember(store, "of the agent")
-        assert await policy.resolve("a").memory.recall(store, "") == ()
+        await policy.resolve("team", session=Session(client="x")).memory.remember(store, "of the agent")
+        assert await policy.resolve("a", session=Session(client="x")).memory.recall(store, "") == ()
 
     asyncio.run(story())
 
@@ -178,13 +178,13 @@ def test_a_scope_above_lets_no_agent_of_its_name_use_its_own() -> None:
         scopes=["team"],
     )
     policy = Resolver(odd)
-    assert may(policy.resolve("team")) == ("own team", "")
-    assert may(policy.resolve("team", parent=policy.resolve("a"))) == ("team", "")
+    assert may(policy.resolve("team", session=Session(client="x"))) == ("own team", "")
+    assert may(policy.resolve("team", parent=policy.resolve("a", session=Session(client="x")))) == ("team", "")
 
 
 def test_a_newer_policy_reaches_keys_and_accesses_that_were_handed_out() -> None:
     old = resolver("agent a { allow look; memory read own write own }")
-    run = old.resolve("a")
+    run = old.resolve("a", session=Session(client="x"))
     memory, key = run.memory, run.memory.write[0]
     old.publish(loads(HEAD + "agent a { allow look; memory read own, team }"))
     assert (names(memory.read), names(memory.write)) == ("own team", "")
@@ -202,47 +202,47 @@ ONE = "agent a { allow look; memory read own, team write own; runtime { recall 2
 def test_entries_carry_the_labels_of_their_writer_to_every_reader() -> None:
     async def story() -> None:
         store, policy = InMemoryStore(), resolver(ONE)
-        await policy.resolve("a", session=Session(labels=["dirty"])).memory.remember(store, "a fetched page")
-        await policy.resolve("a", session=Session()).memory.remember(store, "a plain note")
+        await policy.resolve("a", session=Session(client="x", labels=["dirty"])).memory.remember(
+            store, "a fetched page"
+        )
+        await policy.resolve("a", session=Session(client="x")).memory.remember(store, "a plain note")
 
-        reader = policy.resolve("a", session=Session(labels=["private"]))
+        reader = policy.resolve("a", session=Session(client="x", labels=["private"]))
         assert texts(await reader.memory.recall(store, "note")) == ["a plain note"]
         assert reader.session.labels == {"private"}
         assert texts(await reader.memory.recall(store, "fetched")) == ["a fetched page"]
         assert reader.session.labels == {"private", "dirty"}
 
         await reader.memory.remember(store, "a copy")
-        again = policy.resolve("a", session=Session())
+        again = policy.resolve("a", session=Session(client="x"))
         (entry,) = await again.memory.recall(store, "copy")
         assert (entry.labels, entry.agent, entry.client, entry.session) == (
-            {"private", "dirty"}, "a", "", reader.session.id,
+            {"private", "dirty"}, "a", "x", reader.session.id,
         )  # fmt: skip
         assert again.session.labels == {"private", "dirty"}
 
     asyncio.run(story())
 
 
-def test_what_a_child_recalls_marks_its_delegator_with_its_answer() -> None:
+def test_what_a_child_recalls_marks_its_delegator_at_once() -> None:
     policy = resolver(
         "agent a { allow look; memory read own, team write team; delegate to b } agent b { allow look; memory read team }"
     )
 
     async def story() -> None:
         store = InMemoryStore()
-        await policy.resolve("a", session=Session(labels=["dirty"])).memory.remember(store, "note", "team")
-        above = policy.resolve("a", session=Session())
-        child = policy.resolve("b", parent=above, session=Session())
+        await policy.resolve("a", session=Session(client="x", labels=["dirty"])).memory.remember(store, "note", "team")
+        above = policy.resolve("a", session=Session(client="x"))
+        child = policy.resolve("b", parent=above, session=Session(client="x"))
         await child.memory.recall(store, "note")
-        assert (child.session.labels, above.session.labels) == ({"dirty"}, frozenset())
-        child.finish()
-        assert above.session.labels == {"dirty"}
+        assert (child.session.labels, above.session.labels) == ({"dirty"}, {"dirty"})
 
     asyncio.run(story())
 
 
 def test_a_recall_gives_no_more_than_the_policy_lets_it() -> None:
     async def story() -> None:
-        store, run = InMemoryStore(), resolver(ONE).resolve("a")
+        store, run = InMemoryStore(), resolver(ONE).resolve("a", session=Session(client="x"))
         for number in range(4):
             await run.memory.remember(store, f"note {number}")
         assert texts(await run.memory.recall(store, "note")) == ["note 3", "note 2"]
@@ -258,7 +258,7 @@ def test_where_nothing_may_be_read_nothing_is_asked() -> None:
         async def search(self, scopes: Sequence[MemoryScope], query: str, limit: int) -> Sequence[MemoryEntry]:
             raise AssertionError("a store was asked")
 
-    run = resolver("agent a { allow look }").resolve("a")
+    run = resolver("agent a { allow look }").resolve("a", session=Session(client="x"))
     assert asyncio.run(run.memory.recall(Unasked(), "note")) == ()
 
 
@@ -299,7 +299,7 @@ def test_a_right_that_goes_while_a_store_is_slow_is_gone() -> None:
             return found
 
     with pytest.raises(MemoryRefused, match="agent `a` may not read memory `own`"):
-        asyncio.run(policy.resolve("a").memory.recall(Slow(), "x"))
+        asyncio.run(policy.resolve("a", session=Session(client="x")).memory.recall(Slow(), "x"))
 
 
 def test_every_use_is_on_record() -> None:
@@ -335,7 +335,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_remembered(name: str) -> None:
     text, scope, message = REFUSED[name]
-    run = resolver(ONE + " agent b { allow look }").resolve("a")
+    run = resolver(ONE + " agent b { allow look }").resolve("a", session=Session(client="x"))
     with pytest.raises(MemoryRefused) as refused:
         asyncio.run(run.memory.remember(InMemoryStore(), text, scope))
     assert str(refused.value) == message
@@ -344,11 +344,11 @@ def test_what_is_not_remembered(name: str) -> None:
 def test_an_odd_query_is_refused() -> None:
     odd: Any = 7
     with pytest.raises(MemoryRefused, match="memory takes text"):
-        asyncio.run(resolver(ONE).resolve("a").memory.recall(InMemoryStore(), odd))
+        asyncio.run(resolver(ONE).resolve("a", session=Session(client="x")).memory.recall(InMemoryStore(), odd))
 
 
 def test_without_a_time_nothing_is_remembered() -> None:
-    run = resolver(ONE).resolve("a", session=Session(clock=lambda: float("nan")))
+    run = resolver(ONE).resolve("a", session=Session(client="x", clock=lambda: float("nan")))
     with pytest.raises(MemoryRefused, match="does not tell the time"):
         asyncio.run(run.memory.remember(InMemoryStore(), "note"))
 
@@ -357,7 +357,7 @@ def test_without_a_time_nothing_is_remembered() -> None:
 
 
 def test_nobody_else_makes_a_scope() -> None:
-    run = resolver(ONE).resolve("a")
+    run = resolver(ONE).resolve("a", session=Session(client="x"))
     key = run.memory.read[0]
     forged: MemoryScope = object.__new__(MemoryScope)
     put(forged, "name", "team")
@@ -379,11 +379,11 @@ def test_nobody_else_makes_a_scope() -> None:
 
 def test_an_altered_scope_opens_what_it_was_made_for() -> None:
     async def story() -> None:
-        store, run = InMemoryStore(), resolver(ONE).resolve("a")
+        store, run = InMemoryStore(), resolver(ONE).resolve("a", session=Session(client="x"))
         key = next(scope for scope in run.memory.read if scope.name == "team")
         put(key, "name", "own")
         put(key, "mode", "write")
-        assert genuine_scope(key, "read")[1] == Shelf("", "scope", "team")
+        assert genuine_scope(key, "read")[1] == Shelf("x", "scope", "team")
         with pytest.raises(MemoryRefused, match="agent `a` may not write memory `team`"):
             await store.add(key, "note")
 
@@ -391,13 +391,13 @@ def test_an_altered_scope_opens_what_it_was_made_for() -> None:
 
 
 def test_a_scope_for_writing_does_not_read() -> None:
-    run = resolver(ONE).resolve("a")
+    run = resolver(ONE).resolve("a", session=Session(client="x"))
     with pytest.raises(MemoryRefused, match="agent `a` may not read memory `own`"):
         asyncio.run(InMemoryStore().search(run.memory.write, "", 1))
 
 
 def test_an_access_is_of_an_execution() -> None:
-    run = resolver(ONE).resolve("a")
+    run = resolver(ONE).resolve("a", session=Session(client="x"))
     forged: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
     with pytest.raises(SealError):
         MemoryAccess.of(forged)
@@ -408,11 +408,14 @@ def test_an_access_is_of_an_execution() -> None:
     assert repr(run.memory) == "<MemoryAccess of a>"
 
 
-def test_what_a_session_is_of_decides_whose_memory_it_is() -> None:
-    """A key does not follow a session that the host gives to another client."""
-    session = Session(client="x")
-    run = resolver(ONE).resolve("a", session=session)
-    key = run.memory.read[0]
-    session.client = "y"
-    with pytest.raises(MemoryRefused):
-        genuine_scope(key, "read")
+def test_a_session_of_nobody_has_no_memory() -> None:
+    """What sessions without a client wrote would be one memory of all of them."""
+    run = resolver(ONE).resolve("a", session=Session())
+    assert (run.memory.read, run.memory.write) == ((), ())
+    with pytest.raises(MemoryRefused, match="may not write memory `own`"):
+        asyncio.run(run.memory.remember(InMemoryStore(), "note"))
+
+
+def test_a_session_is_given_to_no_other_client() -> None:
+    with pytest.raises(AttributeError, match="cannot be set"):
+        Session(client="x").client = "y"

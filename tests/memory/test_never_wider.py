@@ -60,7 +60,7 @@ def test_a_ceiling_a_skill_and_a_narrowing_never_widen(said: dict[str, Any], age
 @given(BODIES)
 def test_an_agent_that_narrows_has_its_own_and_what_its_parent_has(said: dict[str, Any]) -> None:
     policy = resolver(said)
-    narrow, wide = policy.resolve("n"), policy.resolve("a")
+    narrow, wide = policy.resolve("n", session=Session(client="x")), policy.resolve("a", session=Session(client="x"))
     assert shelves(narrow) - own(narrow) <= shelves(wide)
 
 
@@ -82,12 +82,12 @@ def test_a_bounded_child_has_its_own_and_what_its_delegator_has(said: dict[str, 
 @given(BODIES)
 def test_an_independent_child_has_what_it_has_alone_but_for_what_reaches_every_child(said: dict[str, Any]) -> None:
     policy = resolver(said)
-    alone = shelves(policy.resolve("c"))
-    assert shelves(policy.resolve("c", parent=policy.resolve("a"))) == alone
+    alone = shelves(policy.resolve("c", session=Session(client="x")))
+    assert shelves(policy.resolve("c", parent=policy.resolve("a", session=Session(client="x")))) == alone
     without = policy.resolve("a", narrowing=Narrowing(exclude_memory=True))
     assert shelves(policy.resolve("c", parent=without)) == set()
     skilled = policy.resolve("a", skills=["s"])
-    assert shelves(policy.resolve("c", parent=skilled, session=Session())) <= alone
+    assert shelves(policy.resolve("c", parent=skilled, session=Session(client="x"))) <= alone
 
 
 @given(BODIES, st.text("xy", max_size=2), st.text("xy", max_size=2))

@@ -202,7 +202,7 @@ def test_all_stores_find_the_same_and_no_client_what_is_anothers(
         asyncio.run(story(made))
 
 
-CLIENTS = st.text("xy\x00'\",[] ", max_size=3)
+CLIENTS = st.text("xy\x00'\",[] ", min_size=1, max_size=3)
 
 
 @given(CLIENTS, CLIENTS)

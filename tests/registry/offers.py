@@ -113,7 +113,7 @@ DEPLOY = SkillSource("Ships it.", "First test, then ship.", (tool("lamp"),))
 
 def run_of(policy: str, agent: str = "a", session: Session | None = None, **given: Any) -> ResolvedAgentExecution:
     """An agent of a policy over the tools above."""
-    return Resolver(loads(HOST + policy)).resolve(agent, session=session, **given)
+    return Resolver(loads(HOST + policy)).resolve(agent, session=session or Session(client="x"), **given)
 
 
 @asynccontextmanager

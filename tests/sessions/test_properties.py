@@ -99,7 +99,7 @@ class LabelsOnlyGrow(RuleBasedStateMachine):
 
     @initialize(labels=LABELS)
     def begin(self, labels: set[str]) -> None:
-        self.add(self.resolver.resolve("a", session=Session(labels=labels)), frozenset(labels))
+        self.add(self.resolver.resolve("a", session=Session(client="x", labels=labels)), frozenset(labels))
 
     @rule(pick=PICK, labels=LABELS)
     def mark(self, pick: int, labels: set[str]) -> None:
@@ -124,7 +124,7 @@ class LabelsOnlyGrow(RuleBasedStateMachine):
         at = self.take(pick)
         above = self.runs[at]
         if above.agent == "a":
-            child = self.resolver.resolve("b", session=Session(), parent=above)
+            child = self.resolver.resolve("b", session=Session(client="x"), parent=above)
             self.add(child, self.least[at])
 
     @rule(pick=PICK)

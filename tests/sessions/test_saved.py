@@ -11,6 +11,7 @@ import pytest
 from policy_lang import loads
 from zcpolicy import Entry, FactsError, ResolveError, Resolver, Session
 from zcpolicy.facts import MAX_HISTORY
+from zcpolicy.sealed import put
 from zcpolicy.sessions import FORMAT, MAX_SAVED_DEPTH, MAX_SAVED_SECONDS, fork, restore, save
 
 POLICY = """zcpolicy 1
@@ -43,8 +44,8 @@ def session(**more: Any) -> Session:
         ],
     }  # fmt: skip
     made = Session(**{**facts, **more})
-    made.skills = frozenset({"careful"})
-    made.ancestry = (("a", "above"), ("root", "top"))
+    put(made, "skills", frozenset({"careful"}))
+    put(made, "ancestry", (("a", "above"), ("root", "top")))
     return made
 
 

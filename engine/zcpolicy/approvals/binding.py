@@ -37,7 +37,7 @@ def bound(decision: Decision) -> Bound:
     # the directory that the call's paths start from
     where = session.cwd if server is None else session.server_cwd.get(server)
     terms = [
-        session.client, session.id, decision.agent, plan.tool, live, session.drift_of(plan.name),
+        session.client, session.id, decision.agent, plan.tool, live, sorted(session.drift_of(plan.name)),
         where, sorted(decision.labels), decision.approval,
     ]  # fmt: skip
     return Bound(digest(["call", terms, decision.arguments]), digest(["tool", terms]))

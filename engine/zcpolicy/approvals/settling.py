@@ -57,7 +57,7 @@ class Settling:
         self._bound = bound(asked)
         self._yeses = Yeses(asked.run)
         # What differs from what the policy knows is approved call by call: how it differs now is not known later.
-        drifted = asked.run.session.drift_of(asked.tool) is not None
+        drifted = bool(asked.run.session.drift_of(asked.tool))
         self._scopes = _UP_TO["never" if drifted else self._wanted["remember"]]
         self._questions: dict[str, Question] = {}
 
