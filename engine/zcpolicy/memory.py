@@ -20,7 +20,7 @@ from zcpolicy.windows import NoTime, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Final, Literal, Never
 
     from zcpolicy.events import Recorder
@@ -92,7 +92,7 @@ class MemoryScope(Sealed):
 class MemoryAccess(Sealed):
     """The memory of one execution: `run.memory`. It follows the session's skills and the newest policy."""
 
-    __slots__ = ("_record", "_run")
+    __slots__ = ("_acting", "_record", "_run")
     _maker = "`run.memory`"
 
     if TYPE_CHECKING:
@@ -100,19 +100,33 @@ class MemoryAccess(Sealed):
         def __init__(self, sealed: Never, /) -> None:
             self._run: Final[ResolvedAgentExecution] = sealed
             self._record: Final[Recorder | None] = sealed
+            self._acting: Final[Callable[[], object] | None] = sealed
 
     @classmethod
-    def of(cls, run: ResolvedAgentExecution, record: Recorder | None = None) -> MemoryAccess:
-        """The access of an execution. `record` is given an event of every use. Raises SealError for what no resolver made."""
+    def of(
+        cls,
+        run: ResolvedAgentExecution,
+        record: Recorder | None = None,
+        acting: Callable[[], object] | None = None,
+    ) -> MemoryAccess:
+        """The access of an execution. `record` is given an event of every use. `acting`: of an access that is given to a
+        call; it raises PermitError once that is over, and then the access and its scopes raise MemoryRefused.
+
+        Raises SealError for what no resolver made.
+        """
         genuine(run)
         made: MemoryAccess = object.__new__(cls)
         put(made, "_run", run)
         put(made, "_record", record)
+        put(made, "_acting", acting)
         return made
 
     @property
     def read(self) -> tuple[MemoryScope, ...]:
-        """What may be recalled now, sorted by name; nothing where the newest policy has no such execution."""
+        """What may be recalled now, sorted by name; nothing where the newest policy has no such execution.
+
+        This and the others raise MemoryRefused once the call is over that the access was given to.
+        """
         return self._scopes("read")
 
     @property
@@ -151,11 +165,12 @@ class MemoryAccess(Sealed):
 
     def _scopes(self, mode: Mode) -> tuple[MemoryScope, ...]:
         genuine(self._run)
+        _still(self._acting)
         try:
             shelves = sorted(_shelves(_now(self._run), mode))
         except MemoryRefused:
             return ()
-        return tuple(_scope(self._run, mode, name, shelf) for name, shelf in shelves)
+        return tuple(_scope(_Key(self._run, mode, name, shelf, self._acting)) for name, shelf in shelves)
 
     def _tell(self, data: dict[str, Any]) -> None:
         if self._record is not None:
@@ -169,24 +184,37 @@ class MemoryAccess(Sealed):
 
 # --- for stores ---------------------------------------------------------------------------------------------------
 
-_made: dict[int, tuple[ref[MemoryScope], ResolvedAgentExecution, Mode, str, Shelf]] = {}
+
+class _Key(NamedTuple):
+    """What a scope opens. `acting`: of the call that it was given to; None: it is the execution's."""
+
+    run: ResolvedAgentExecution
+    mode: Mode
+    name: str
+    shelf: Shelf
+    acting: Callable[[], object] | None
+
+
+_made: dict[int, tuple[ref[MemoryScope], _Key]] = {}
 """What every scope is, whatever may be written on the object."""
 
 
 def genuine_scope(scope: MemoryScope, mode: Mode) -> tuple[ResolvedAgentExecution, Shelf]:
     """Whose key it is, under the newest policy, and the shelf that it opens.
 
-    Raises SealError for what no execution made; MemoryRefused where it is a key for something else, or its right is gone.
+    Raises SealError for what no execution made; MemoryRefused where it is a key for something else, or its right is gone,
+    or the call is over that it was given to.
     """
     entry = _made.get(id(scope))
     if entry is None or entry[0]() is not scope:
         raise SealError(f"{type(scope).__name__[:60]} is no scope that an execution made")
-    _, run, made_for, name, shelf = entry
-    genuine(run)
-    now = _now(run)
-    if made_for != mode or (name, shelf) not in _shelves(now, mode):
-        raise MemoryRefused(f"agent `{now.agent}` may not {mode} memory `{name}`")
-    return now, shelf
+    key = entry[1]
+    genuine(key.run)
+    _still(key.acting)
+    now = _now(key.run)
+    if key.mode != mode or (key.name, key.shelf) not in _shelves(now, mode):
+        raise MemoryRefused(f"agent `{now.agent}` may not {mode} memory `{key.name}`")
+    return now, key.shelf
 
 
 def handed(scopes: Sequence[MemoryScope], entries: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
@@ -218,13 +246,22 @@ def written(scope: MemoryScope, text: str) -> MemoryEntry:
 # --- what the bodies say ------------------------------------------------------------------------------------------
 
 
-def _scope(run: ResolvedAgentExecution, mode: Mode, name: str, shelf: Shelf) -> MemoryScope:
+def _scope(key: _Key) -> MemoryScope:
     made: MemoryScope = object.__new__(MemoryScope)
-    put(made, "name", name)
-    put(made, "mode", mode)
-    key = id(made)
-    _made[key] = (ref(made, lambda _gone: _made.pop(key, None)), run, mode, name, shelf)
+    put(made, "name", key.name)
+    put(made, "mode", key.mode)
+    place = id(made)
+    _made[place] = (ref(made, lambda _gone: _made.pop(place, None)), key)
     return made
+
+
+def _still(acting: Callable[[], object] | None) -> None:
+    """Raises MemoryRefused where the call is over that something was given to."""
+    try:
+        if acting is not None:
+            acting()
+    except ResolveError as error:
+        raise MemoryRefused(str(error)) from None
 
 
 def _now(run: ResolvedAgentExecution) -> ResolvedAgentExecution:
@@ -241,6 +278,8 @@ def _shelves(run: ResolvedAgentExecution, mode: Mode) -> Iterator[tuple[str, She
     """The name and the shelf of everything that the granting body names and no body withholds."""
     stack, client = genuine(run).stack, run.session.client
     said = stack.own.root.data.get("memory")
+    if not client:  # nobody's memory: what two hosts' sessions without a client wrote would be one
+        return
     for name in said[mode] if said is not None else ():
         place = _place(stack, name)
         if place is not None and all(
