@@ -12,6 +12,7 @@ from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Rese
 from zcpolicy.pots import (
     CALL,
     Unpayable,
+    can_be_kept,
     charges_of,
     limits_of,
     money_of,
@@ -259,7 +260,7 @@ class Budgets:
         if key in self._unrecorded:
             self._unrecorded.discard(key)
             return
-        actual = [Charge(unit, amount, currency) for (unit, currency), amount in amounts.items()]
+        actual = [Charge(unit, amount, currency) for (unit, currency), amount in amounts.items() if can_be_kept(amount)]
         try:
             self._ledger.settle(key, actual, self._clock())
         except LedgerUnavailable:

@@ -5,7 +5,7 @@ In: a stack's limits, what is spent, judged arguments, who spends. Out: `Countin
 
 from __future__ import annotations
 
-from zcpolicy.exact import exact, is_list, is_object, number_of, number_text
+from zcpolicy.exact import added, exact, is_list, is_object, number_of, number_text
 from zcpolicy.ledgers.contract import Charge, Pot, Spender, Who
 from zcpolicy.ledgers.reservations import MAX_AMOUNT_DIGITS
 from zcpolicy.operands import MISSING, dig
@@ -170,22 +170,23 @@ def reported(value: object) -> Number | None:
         number = number_of(repr(value) if isinstance(value, float) else str(value))
     except ValueError:
         return None
-    return number if number >= 0 and _can_be_kept(number) else None
+    return number if number >= 0 and can_be_kept(number) else None
 
 
-def _can_be_kept(number: Number) -> bool:
+def can_be_kept(number: Number) -> bool:
     """Whether ledgers keep such an amount."""
     return len(number_text(number)) <= MAX_AMOUNT_DIGITS
 
 
 def money_of(cost: Mapping[str, object] | None) -> dict[tuple[str, str], Number]:
-    """A cost by currency, without what is no amount."""
+    """A cost by currency, without those of which a part is no amount."""
+    told = _told(cost)
     found: dict[tuple[str, str], Number] = {}
-    said: Any = cost
-    for currency, amount in said.items() if hasattr(said, "items") else ():  # a host may say anything
-        number = reported(amount)
+    for currency, number in told:
         if number is not None:
-            found["money", str(currency).lower()] = number
+            found["money", currency] = added(found.get(("money", currency), 0), number)
+    for currency in {currency for currency, number in told if number is None}:
+        found.pop(("money", currency), None)
     return found
 
 
@@ -194,11 +195,19 @@ def must_be_priced(cost: Mapping[str, object] | None, limits: Iterable[Counting]
 
     What is free in every currency that it names is free in all.
     """
-    known = money_of(cost)
-    free = cost is not None and 0 < len(cost) == len(known) and not any(known.values())
+    known, told = money_of(cost), _told(cost)
+    odd = any(number is None for _, number in told)
+    free = bool(told) and not odd and not any(known.values())
     for counting in limits:
-        if counting.unit == "money" and not free and ("money", counting.currency) not in known:
+        if counting.unit == "money" and (odd or (not free and ("money", counting.currency) not in known)):
             raise Unpayable(counting.rule, "what it costs cannot be told in the currency of a limit")
+
+
+def _told(cost: Any) -> list[tuple[str, Number | None]]:
+    """What a host says, which may be anything: currencies, of which one may come twice, and amounts."""
+    if not hasattr(cost, "items"):
+        return []
+    return [(str(currency).lower(), reported(amount)) for currency, amount in cost.items()]
 
 
 def amount_of(path: tuple[str, ...], arguments: dict[str, Any], rule: RuleRef | None) -> Number:
@@ -210,7 +219,7 @@ def amount_of(path: tuple[str, ...], arguments: dict[str, Any], rule: RuleRef | 
         raise Unpayable(rule, "the argument that a limit sums is missing or no number")
     if value < 0:
         raise Unpayable(rule, "the argument that a limit sums is negative")
-    if not _can_be_kept(value):
+    if not can_be_kept(value):
         raise Unpayable(rule, f"the argument that a limit sums has more than {MAX_AMOUNT_DIGITS} digits")
     number: Number = value
     return number

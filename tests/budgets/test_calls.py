@@ -168,6 +168,8 @@ BROKEN: dict[str, dict[str, object] | None] = {
     "true": {"usd": True},
     "another currency": {"eur": Decimal(1)},
     "half of it": {"eur": Decimal(0), "usd": None},
+    "nonsense beside an amount": {"usd": Decimal(1), "eur": Decimal(-1)},
+    "nonsense beside an amount, in one currency": {"USD": Decimal(-5), "usd": Decimal(1)},
     "too long to be kept": {"usd": Decimal("1e-900")},
 }
 
@@ -181,6 +183,18 @@ def test_a_cost_that_cannot_be_counted_is_denied_under_a_money_limit(case: str, 
     assert [rule.part for rule in found.rules] == ["limits"]
     free = run.budgets.reserve(run.decide("pong", {}), "k", BROKEN[case])
     assert not isinstance(free, Verdict)
+
+
+def test_a_currency_that_is_named_twice_counts_twice(ledger: Ledger) -> None:
+    run = Story(agent("limit 10.00 usd"), ledger=ledger).run()
+    assert call(run, "too much", cost={"USD": Decimal(9), "usd": Decimal(2)}) == "budget"
+    assert call(run, "both", cost={"USD": Decimal(7), "usd": Decimal(2)}) == "ran"
+    assert reserve(run, "the rest", cost=usd("1.01")) == "budget"
+    assert call(run, "more than reserved", cost=usd("0.5"), spent={"Usd": Decimal(1), "usd": Decimal(1)}) == "ran"
+    assert reserve(run, "nothing left", cost=usd("0.01")) == "budget"
+    run = Story(agent("limit 10.00 usd"), ledger=ledger).run()
+    assert call(run, "nonsense", cost=usd("9"), spent={"USD": Decimal(0), "usd": Decimal(-1)}) == "ran"
+    assert reserve(run, "the rest", cost=usd("1.01")) == "budget"
 
 
 def test_what_is_free_is_free_in_every_currency(ledger: Ledger) -> None:
