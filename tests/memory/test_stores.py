@@ -267,6 +267,16 @@ import os; os.kill(os.getpid(), 9)
     assert reader.session.labels == {"dirty"}
 
 
+def test_opening_a_file_twice_leaves_the_first_its_locks(folder: Path) -> None:
+    """Without them another process that closes the file would take it for its own, and remove what is written ahead."""
+    first, second = sqlite(folder, "memory.db"), sqlite(folder, "memory.db")
+    script = f"import sqlite3; c = sqlite3.connect({str(folder / 'memory.db')!r}); c.execute('SELECT * FROM entries'); c.close()"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    asyncio.run(run().memory.remember(first, "after the other closed"))
+    assert asyncio.run(found(sqlite(folder, "memory.db"), "")) == ["after the other closed"]
+    assert asyncio.run(found(second, "")) == ["after the other closed"]
+
+
 def test_an_index_that_is_missing_or_behind_is_made_up(folder: Path) -> None:
     async def story() -> None:
         without = sqlite(folder, "memory.db", full_text=False)

@@ -70,13 +70,13 @@ def places_beside(real: str) -> tuple[Place, ...]:
 def opened(path: str, *, synced: bool) -> sqlite3.Connection:
     """A connection without a transaction. `synced`: it waits for the disk."""
     try:
-        _make(path)
+        make(path)
         where = f"file:{quote(os.fsencode(path))}?mode=rw"  # never makes a file by itself
         db = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     except OSError as error:
         raise LedgerUnavailable(f"the ledger's file cannot be opened: {error.strerror}") from None
     try:
-        _write_ahead(db)
+        write_ahead(db)
         db.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
         _with_tables(db)
     except BaseException:
@@ -85,16 +85,21 @@ def opened(path: str, *, synced: bool) -> sqlite3.Connection:
     return db
 
 
-def _make(path: str) -> None:
-    """A file that others cannot read. One that is there is not touched: to close it would drop SQLite's locks on it."""
+def make(path: str) -> None:
+    """Makes a file that others cannot read. One that is there is not touched: to close it would drop SQLite's locks on it.
+
+    Raises OSError.
+    """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return
 
 
-def _write_ahead(db: sqlite3.Connection) -> None:
-    """SQLite does not wait for those that set the same mode at the same time, so we do."""
+def write_ahead(db: sqlite3.Connection) -> None:
+    """Lets readers and a writer work side by side. SQLite does not wait for those that set the same mode at the same time,
+    so we do. Raises LedgerUnavailable, sqlite3.Error.
+    """
     end = monotonic() + BUSY_SECONDS
     mode: object = None
     while mode is None:

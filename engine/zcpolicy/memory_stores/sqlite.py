@@ -12,19 +12,17 @@ import sqlite3
 from asyncio import to_thread
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from zcpolicy.exact import is_list
-from zcpolicy.ledgers.sqlite_file import files_of
+from zcpolicy.ledgers.contract import LedgerUnavailable
+from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, files_of, make, write_ahead
 from zcpolicy.memory import MemoryEntry, MemoryScope, Shelf, genuine_scope, handed, written
 from zcpolicy.memory_stores.contract import MAX_RANKED, MemoryUnavailable, asked_for, ranked, words_of
 
-VERSION = 1
+VERSION: Final = 1
 """Of the tables; a file of another one is refused."""
-WAIT_SECONDS = 10.0
-"""How long another process may hold the file."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -58,19 +56,19 @@ class SqliteMemory:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, full_text: bool = True) -> None:
-        file = str(Path(path).absolute())
+        file = os.path.realpath(path)
         self.files = files_of(path)
         self._lock = Lock()
         try:
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))  # what people say is not for others on the machine
+            make(file)
             self._connection = sqlite3.connect(
-                file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+                file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
         except (OSError, sqlite3.Error) as error:
             raise MemoryUnavailable(f"the memory file cannot be opened: {type(error).__name__}") from None
         try:
             with self._reached():
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                write_ahead(self._connection)
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 self._connection.execute("PRAGMA trusted_schema = OFF")
                 self._indexed = self._prepare(full_text)
@@ -145,7 +143,7 @@ class SqliteMemory:
         with self._lock:
             try:
                 yield
-            except (sqlite3.Error, ValueError, KeyError) as error:
+            except (sqlite3.Error, LedgerUnavailable, ValueError, KeyError) as error:
                 raise MemoryUnavailable(f"the memory file cannot be used: {type(error).__name__}") from None
 
     def close(self) -> None:
