@@ -36,11 +36,12 @@ def record(decision: Decision, ok: bool) -> None:
     remember(decision, ok=ok, at=held.at)
 
 
-def mark(decision: Decision) -> None:
-    """Puts the labels of a call on its session: when it is permitted, before it runs, whatever comes of it."""
+def mark(decision: Decision) -> list[str]:
+    """Puts the labels of a call on its session: when it is permitted, before it runs, whatever comes of it. Those labels."""
     plan, run = decision.verdict.plan, decision.run
-    if plan is not None:
-        run.session.mark(labels_of(plan, decision.arguments, run))
+    labels = [] if plan is None else labels_of(plan, decision.arguments, run)
+    run.session.mark(labels)
+    return labels
 
 
 def remember(decision: Decision, *, ok: bool, at: float) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 import policy_lang
 from tests.loop.stage import TOOLS, Stage, play, stage, told
-from zcpolicy import Session
+from zcpolicy import PermitError, Session
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question, Reject
+from zcpolicy.loop.gate import Admitted, admit
 from zcpolicy.loop.loop import TurnResult, TurnState
 from zcpolicy.loop.scripted import ScriptedModel, calls
 from zcpolicy.registry.sources import ToolContext
@@ -272,3 +273,29 @@ def test_a_tool_cannot_answer_for_its_own_tree() -> None:
 
     result = asyncio.run(story())
     assert told(result) == ["[failed] The tool failed."]
+
+
+def test_in_a_loop_of_the_hosts_own_a_tool_answers_for_its_agents_no_more_than_in_ours() -> None:
+    on, _ = asking("allow look, mail; ask mail", Later())
+
+    async def answered() -> bool:
+        try:
+            await on.run.approvals.answer(waiting.questions[0], Approve())
+        except PermitError:
+            return False
+        return True
+
+    async def story() -> list[bool]:
+        nonlocal waiting
+        waiting = await admit(on.run, "mail", {"to": "x"}, on.io)
+        first, second = [await admit(on.run, "look", {"at": at}, on.io) for at in "xy"]
+        assert isinstance(first, Admitted)
+        assert isinstance(second, Admitted)
+        said: list[bool] = []
+        for step in (first.start(), second.start(), first.finish(ok=True), second.finish(ok=True)):  # calls overlap
+            await step
+            said.append(await answered())
+        return said
+
+    waiting: Any = None
+    assert asyncio.run(story()) == [False, False, False, True]

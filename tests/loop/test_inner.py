@@ -131,11 +131,15 @@ def test_a_skill_holds_for_calls_that_were_admitted_and_not_yet_sent() -> None:
     assert told(result)[2] == "This tool is not part of this task. Use another tool."
 
 
-def test_a_skill_that_is_not_the_agents_is_not_loaded() -> None:
+def test_a_skill_that_is_not_the_agents_is_not_loaded_and_the_model_cannot_tell_it_from_none() -> None:
     on = stage("allow load_skill", above="skill deploy { only look }", load_skill=load_skill_tool().run, skills=SKILL)
-    result, _ = play(on, calls(("load_skill", {"skill": "deploy"})), "done")
-    assert told(result) == ["[failed] The skill was not loaded: agent `a` may not load skill `deploy`."]
+    result, _ = play(on, calls(("load_skill", {"skill": "deploy"}), ("load_skill", {"skill": "ghost"})), "done")
+    assert told(result) == ["[failed] The skill was not loaded: this skill cannot be loaded here."] * 2
     assert on.session.skills == frozenset()
+    assert [event.data["refused"] for event in on.events if event.kind == "skill"] == [
+        "agent `a` may not load skill `deploy`",
+        "there is no skill `ghost`",
+    ]
 
 
 # --- delegation ----------------------------------------------------------------------------------------------------
@@ -200,10 +204,15 @@ def test_a_bounded_child_can_do_no_more_than_its_delegator() -> None:
     assert on.names == ["hand_over", "look"]
 
 
-def test_a_child_that_cannot_be_is_a_failed_result() -> None:
-    on = with_child("allow hand_over, look; delegate to b", "allow look", ["hi"])
-    result, _ = play(on, calls(("hand_over", {"agent": "c", "task": "t"})), "done")
-    assert told(result) == ["[failed] The task was not handed over: there is no agent `c`."]
+def test_a_child_that_cannot_be_is_a_failed_result_and_the_model_cannot_tell_it_from_none() -> None:
+    on = with_child("allow hand_over, look; delegate to b", "allow look }\nagent boss { allow look", ["hi"])
+    tried = [("hand_over", {"agent": agent, "task": "t"}) for agent in ("ghost", "boss")]
+    result, _ = play(on, calls(*tried), "done")
+    assert told(result) == ["[failed] The task was not handed over: it cannot be handed to this agent here."] * 2
+    assert [event.data["refused"] for event in on.events if "refused" in event.data and event.kind == "delegation"] == [
+        "there is no agent `ghost`",
+        "agent `a` may not delegate to `boss`",
+    ]
 
 
 def test_a_host_that_does_not_delegate_says_so() -> None:

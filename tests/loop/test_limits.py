@@ -195,5 +195,5 @@ def test_what_has_to_be_asked_since_a_reload_is_asked_when_the_call_is_made_agai
     assert ran == ["mail"]
     assert result.status == "done"
     assert told(result)[0] == (
-        "The call was not made: the rules changed before it was sent. Make it again if it is still of use."
+        "The call was not made: the rules or the session changed before it was sent. Make it again if it is still of use."
     )

@@ -21,7 +21,8 @@ Tree = tuple[str, str]
 
 _asked: ContextVar[tuple[tuple[Tree, Event], ...]] = ContextVar("zcpolicy.asked", default=())
 """The trees that ask, nearest last, each with the event that says that its questions are over."""
-_acting: ContextVar[frozenset[Tree]] = ContextVar("zcpolicy.acting", default=frozenset())
+_acting: ContextVar[frozenset[tuple[Tree, object]]] = ContextVar("zcpolicy.acting", default=frozenset())
+"""The trees whose tools run, once for each call: calls overlap, and end in any order."""
 
 
 def tree_of(run: ResolvedAgentExecution) -> Tree:
@@ -54,11 +55,12 @@ def over() -> bool:
 @contextmanager
 def acting(run: ResolvedAgentExecution) -> Generator[None]:
     """While a tool of this execution runs: what it starts may call tools, but answers no question of its tree."""
-    token = _acting.set(_acting.get() | {tree_of(run)})
+    mark = (tree_of(run), object())
+    _acting.set(_acting.get() | {mark})
     try:
         yield
     finally:
-        _acting.reset(token)
+        _acting.set(_acting.get() - {mark})
 
 
 def refuse_if_asked(run: ResolvedAgentExecution) -> None:
@@ -71,5 +73,6 @@ def refuse_if_asked(run: ResolvedAgentExecution) -> None:
 def refuse_if_acting(run: ResolvedAgentExecution) -> None:
     """For answers. Raises PermitError inside a tool, or an approver, of the same tree."""
     refuse_if_asked(run)
-    if tree_of(run) in _acting.get():
+    tree = tree_of(run)
+    if any(at_work == tree for at_work, _ in _acting.get()):
         raise PermitError("a tool cannot answer for the agents that run it")

@@ -7,18 +7,21 @@ judged. What it may do stands in a private record, so that a forged or altered o
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from decimal import Decimal
 from functools import partial
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Never, Self
 from weakref import WeakKeyDictionary, ref
 
+from zcpolicy.approvals.asking import acting
 from zcpolicy.authority import SealError
 from zcpolicy.decision import Decision
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.report import report_call
+from zcpolicy.loop.standing import Standing
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import remember
 from zcpolicy.refusals import PermitError, ResolveError
@@ -33,7 +36,9 @@ NOTHING: Final[Costs] = {}
 
 
 class Lapsed(PermitError):
-    """The call must not be sent any more: its reservation is gone, or another policy or skill holds by now. Admit it again."""
+    """The call must not be sent any more: its reservation is gone, or what it was decided on (policy, skills, labels,
+    directory, the session's other facts) is not what holds by now. Admit it again.
+    """
 
 
 @final
@@ -58,13 +63,17 @@ class Admitted(Sealed):
             self.edited: Final[bool] = sealed
 
     async def start(self) -> None:
-        """The call is sent now: from here on it counts. Raises Lapsed, and PermitError if it was started or given up."""
+        """The call is sent now: from here on it counts, and until it is over nothing in this context answers for its tree.
+
+        Raises Lapsed, and PermitError if it was started or given up.
+        """
         held = _held(self, "admitted")
         held.phase = "started"
         try:
             sent = await unbroken(held.ledger, held.dispatch)
             if sent:
                 held.began = monotonic()
+                held.at_work.enter_context(acting(held.decision.run))
                 held.report("started")
                 return
         except ResolveError:
@@ -108,20 +117,31 @@ class Admitted(Sealed):
                 raise
 
 
+class Taken(NamedTuple):
+    """A call that may run. `on`: what it was decided on. `beside`: labels of calls that were admitted along, which are no
+    news to it. `at`: when it was reserved. `runner`: None where the host has no registry, and runs it itself.
+    """
+
+    decision: Decision
+    on: Standing
+    beside: set[str]
+    at: float
+    runner: Run | None
+
+
 class _Held:
-    """What stands behind an admitted call. `at`: when it was reserved. `began`: when it was sent."""
+    """What stands behind an admitted call. `began`: when it was sent. `at_work`: what is so while it runs."""
 
-    __slots__ = ("at", "began", "decision", "io", "key", "log", "phase", "renewing", "runner", "skills", "wire")
+    __slots__ = ("at_work", "began", "decision", "io", "key", "log", "phase", "renewing", "taken", "wire")
 
-    def __init__(self, decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, log: str) -> None:
-        self.decision = decision
-        self.wire = decision.wire()
-        self.skills = decision.run.session.skills
+    def __init__(self, taken: Taken, key: str, io: ResolvedIo, log: str) -> None:
+        self.taken = taken
+        self.decision = taken.decision
+        self.wire = taken.decision.wire()
         self.key = key
-        self.at = at
         self.io = io
-        self.runner = runner
         self.log = log
+        self.at_work = ExitStack()
         self.phase: Phase = "admitted"
         self.began = 0.0
         self.renewing: asyncio.Task[None] | None = None
@@ -134,12 +154,11 @@ class _Held:
         """False: it must not be sent. Raises ResolveError where the newest policy has no such execution."""
         run = self.decision.run
         with run.resolver.exclusive:
-            as_decided = run.renewed() is run and run.session.skills == self.skills
-            return as_decided and run.budgets.dispatch(self.key)
+            return self.taken.on.holds(run, self.taken.beside) and run.budgets.dispatch(self.key)
 
     def settle(self, ok: bool, cost: Costs) -> None:
         self.decision.run.budgets.settle(self.key, cost=cost, seconds=monotonic() - self.began)
-        remember(self.decision, ok=ok, at=self.at)
+        remember(self.decision, ok=ok, at=self.taken.at)
 
     def release(self) -> None:
         self.decision.run.budgets.release(self.key)
@@ -149,6 +168,7 @@ class _Held:
 
     def over(self) -> None:
         self.phase = "over"
+        self.at_work.close()
         if self.renewing is not None:
             self.renewing.cancel()
 
@@ -156,15 +176,13 @@ class _Held:
 _all_held: WeakKeyDictionary[Admitted, _Held] = WeakKeyDictionary()
 
 
-def admitted(
-    decision: Decision, key: str, at: float, io: ResolvedIo, runner: Run | None, log: str, *, edited: bool
-) -> Admitted:
+def admitted(taken: Taken, key: str, io: ResolvedIo, log: str, *, edited: bool) -> Admitted:
     """For the gate alone: the call is reserved under this key, and its labels are marked."""
     made: Admitted = object.__new__(Admitted)
-    held = _all_held[made] = _Held(decision, key, at, io, runner, log)
+    held = _all_held[made] = _Held(taken, key, io, log)
     put(made, "wire", held.wire)
     put(made, "arguments", _values(held.wire))
-    put(made, "decision", decision)
+    put(made, "decision", taken.decision)
     put(made, "key", key)
     put(made, "edited", edited)
     held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made), held))
@@ -174,7 +192,7 @@ def admitted(
 def to_run(call: Admitted) -> tuple[Decision, Run | None, dict[str, Any]]:
     """What permits a call, what runs it, and its arguments, from the private record. For the gate. Raises SealError."""
     held = _held(call)
-    return held.decision, held.runner, _values(held.wire)
+    return held.decision, held.taken.runner, _values(held.wire)
 
 
 async def _renewing(call: "ref[Admitted]", held: _Held) -> None:

@@ -81,7 +81,9 @@ async def _streamed(model: Model, request: ModelRequest, io: ResolvedIo, seconds
         if task is not None and task.cancelling():
             raise
         raise ModelFault("the model's request was cancelled") from error
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # what exits inside a model's library ends the turn, and not the host
         if limit.expired():
             raise Ended("stopped", "turn-timeout", "the model did not answer in what was left of it") from None
         raise ModelFault("the model failed") from error

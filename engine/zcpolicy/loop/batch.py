@@ -7,25 +7,23 @@ before it ran; in parallel all are admitted, in order, before the first runs.
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final
 
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.admitted import Admitted, Lapsed
+from zcpolicy.loop.anew import CHANGED, sent
 from zcpolicy.loop.context import CallContext
 from zcpolicy.loop.ending import Ended
-from zcpolicy.loop.gate import Paused, Refused, admit, perform
+from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, perform
 from zcpolicy.loop.history import cut
 from zcpolicy.loop.messages import Message, ToolCall
 from zcpolicy.texts import spelled
 
 MAX_CALLS: Final = 128
 """Calls of one response; those beyond are refused."""
-MAX_ADMISSIONS: Final = 3
-"""Times that one call is admitted, because a newer policy came before it was sent."""
 
 TOO_MANY: Final = f"The call was not made: one response makes at most {MAX_CALLS} calls."
-CHANGED: Final = "The call was not made: the rules changed before it was sent. Make it again if it is still of use."
 
 Numbered = tuple[int, ToolCall]
 
@@ -57,41 +55,46 @@ class Batch:
             await self._at_once(pending)
             return
         for one in pending:
-            self._add(await self._answer(one, await self._admit(one)))
+            beside = set[str]()
+            self._add(await self._answer(one, beside, await self._admit(one, beside)))
 
     async def _at_once(self, pending: Sequence[Numbered]) -> None:
         found: list[tuple[Numbered, Admitted | Refused]] = []
+        beside = set[str]()
         ended: Ended | None = None
         async with AsyncExitStack() as held:
             for one in pending:
                 try:
-                    outcome = await self._admit(one)
+                    outcome = await self._admit(one, beside)
                 except Ended as ending:  # those before it are made all the same
                     ended = ending
                     break
                 if isinstance(outcome, Admitted):
                     await held.enter_async_context(outcome)
                 found.append((one, outcome))
-            await self._together(found)
+            await self._together(found, beside)
         if ended is not None:
             raise ended
 
-    async def _together(self, found: Sequence[tuple[Numbered, Admitted | Refused]]) -> None:
+    async def _together(self, found: Sequence[tuple[Numbered, Admitted | Refused]], beside: set[str]) -> None:
         answers: dict[int, Message] = {}
 
         async def answer(one: Numbered, outcome: Admitted | Refused) -> None:
-            answers[one[0]] = await self._answer(one, outcome)
+            answers[one[0]] = await self._answer(one, beside, outcome)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for one, outcome in found:
                     group.create_task(answer(one, outcome))
+                    await asyncio.sleep(
+                        0
+                    )  # what a tool does at once, such as to load a skill, holds for those after it
         finally:
             for number in sorted(answers):
                 self._add(answers[number])
 
-    async def _admit(self, one: Numbered) -> Admitted | Refused:
-        """Raises Ended."""
+    async def _admit(self, one: Numbered, beside: set[str]) -> Admitted | Refused:
+        """`beside`: labels of the calls that are admitted along. Raises Ended."""
         number, call = one
         left = self._left()
         if left <= 0:
@@ -104,30 +107,27 @@ class Batch:
             self._io,
             key=f"{self._key}.{number}",
             within=left,
+            beside=beside,
         )
         if isinstance(found, Paused):
             raise Ended("paused", "asked", spelled(found.decision.tool), questions=found.questions)
         return found
 
-    async def _answer(self, one: Numbered, outcome: Admitted | Refused) -> Message:
+    async def _answer(self, one: Numbered, beside: set[str], outcome: Admitted | Refused) -> Message:
         _, call = one
-        for _ in range(MAX_ADMISSIONS):
-            if isinstance(outcome, Refused):
-                return Message("tool", outcome.text, call_id=call.id)
-            try:
-                return Message("tool", await self._result(call.id, outcome), call_id=call.id)
-            except Lapsed:
-                try:
-                    outcome = await self._admit(one)
-                except Ended:  # what it waits for is asked when the model makes the call again
-                    break
-        return Message("tool", CHANGED, call_id=call.id)
+        try:
+            found = await sent(outcome, partial(self._admit, one, beside), partial(self._result, call.id))
+        except Ended:  # what it waits for is asked when the model makes the call again
+            found = None
+        if isinstance(found, Refused):
+            return Message("tool", found.text, call_id=call.id)
+        return Message("tool", found if isinstance(found, str) else CHANGED, call_id=call.id)
 
     async def _result(self, name: str, call: Admitted) -> str:
         run = call.decision.run
         self.sent.add(name)
-        with CallContext(run, self._io, call.key, self._deadline) as context:
-            result = await perform(call, context, max(0.0, self._left()))
+        given = CallContext(run, self._io, call.key, self._deadline)
+        result = await perform(call, given, max(0.0, self._left()))
         text = result.text if result.ok else f"[failed] {result.text}"
         if call.edited:
             text = f"[A person changed the call to {spelled(call.decision.tool)} {call.wire}]\n{text}"

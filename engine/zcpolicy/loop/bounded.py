@@ -1,47 +1,89 @@
 """One tool at work: it is cut off in time, and whatever it does is a result.
 
-In: what a tool's function gave, seconds. Out: its result, or a failed one that tells the model nothing of the inside.
+In: what a tool's function gave, seconds. Out: its result, or a failed one that tells the model nothing of the inside. A tool
+runs in a task of its own, so that what it raises or cancels is its own affair, and a cancelled turn ends whatever its
+tools do about it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final
 
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import ToolResult
+
+CUT_OFF_SECONDS: Final = 5.0
+"""For which what is cut off may tidy up; what goes on after it is left alone, and what it says is not heard."""
+
+FAILED: Final = "The tool failed."
 
 
 class InnerRefused(PermitError):
     """A call that a tool wanted to make was refused, and with it all that were to be made along. Fit for a model."""
 
 
-async def bounded(work: Callable[[], Awaitable[ToolResult | str]], seconds: float) -> tuple[ToolResult, str]:
-    """The result, and of a failure the name of what was raised, for the host's record. Raises CancelledError."""
-    limit = asyncio.timeout(seconds)
+async def bounded(
+    work: Callable[[], Awaitable[ToolResult | str]], seconds: float, over: Callable[[], None]
+) -> tuple[ToolResult, str]:
+    """The result, and of a failure the name of what was raised, for the host's record.
+
+    `over` is called the moment the tool returns, and before it is cut off. Raises CancelledError where the caller is
+    cancelled, and the KeyboardInterrupt of a person.
+    """
+    tool = asyncio.create_task(_caught(work, over))
     try:
-        async with limit:
-            return _sound(await work())
-    except InnerRefused as refused:
-        return ToolResult(str(refused), ok=False), type(refused).__name__
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        fault: BaseException = error  # something inside was cancelled, not this turn
-    except Exception as error:  # noqa: BLE001 - the host's code: however it fails, it failed
-        fault = error
-    if limit.expired():
+        done, _ = await asyncio.wait([tool], timeout=seconds)
+    except asyncio.CancelledError:
+        over()
+        await cut_off([tool])
+        raise
+    if not done:
+        over()
+        await cut_off([tool])
         return ToolResult(f"The tool did not answer within {seconds:g} seconds.", ok=False), "TimeoutError"
-    return ToolResult("The tool failed.", ok=False), type(fault).__name__
+    if tool.cancelled():  # before it began
+        return ToolResult(FAILED, ok=False), "CancelledError"
+    result, fault, raised = tool.result()
+    if isinstance(raised, KeyboardInterrupt):
+        raise raised
+    return result, fault
+
+
+async def cut_off(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancels what still runs, and waits for its end. Cancelled meanwhile, it raises that after all the others."""
+    ends = asyncio.get_running_loop().time() + CUT_OFF_SECONDS
+    running = {task for task in tasks if task.cancel()}
+    cancelled: asyncio.CancelledError | None = None
+    while running and (left := ends - asyncio.get_running_loop().time()) > 0:
+        try:
+            _, running = await asyncio.wait(running, timeout=left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _caught(
+    work: Callable[[], Awaitable[object]], over: Callable[[], None]
+) -> tuple[ToolResult, str, BaseException | None]:
+    """Never raises: what is no `Exception` would end the event loop, and with it all other turns."""
+    try:
+        return *_sound(await work()), None
+    except InnerRefused as refused:
+        return ToolResult(str(refused), ok=False), type(refused).__name__, refused
+    except BaseException as raised:  # noqa: BLE001 - the host's code: however it fails, it failed
+        return ToolResult(FAILED, ok=False), type(raised).__name__, raised
+    finally:
+        over()
 
 
 def _sound(found: object) -> tuple[ToolResult, str]:
-    """The result, if it is one."""
+    """The result, if it is one, made of plain values."""
     if isinstance(found, str):
-        return ToolResult(found), ""
+        return ToolResult(str.__str__(found)), ""
     if isinstance(found, ToolResult) and _is_made_of_its_kinds(found):
-        return found, ""
-    return ToolResult("The tool failed.", ok=False), type(found).__name__
+        return ToolResult(str.__str__(found.text), found.ok, dict(found.cost)), ""
+    return ToolResult(FAILED, ok=False), type(found).__name__
 
 
 def _is_made_of_its_kinds(result: Any) -> bool:

@@ -1,36 +1,49 @@
-"""What a running tool may do, all of it within the execution that called it.
+"""What a running tool may do, all of it within the execution that called it, and as long as its call is under way.
 
 In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a `ToolContext`; the tool `load_skill`.
+
+INVARIANT: whatever is given out here asks `CallContext._acting` at each use; what takes time is cut off when the call ends.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import count
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self, TypeVar
 
 from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.bounded import InnerRefused
-from zcpolicy.loop.gate import Lapsed, Paused, Refused, admit_all, perform
+from zcpolicy.loop.anew import CHANGED, sent
+from zcpolicy.loop.bounded import InnerRefused, cut_off
+from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, admit_all, perform
 from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
 from zcpolicy.refusals import PermitError, ResolveError
-from zcpolicy.registry.sources import HostTool, InnerCall, RegistryView, ToolContext, ToolResult
+from zcpolicy.registry.sources import HostTool, InnerCall, RegistryView, ToolContext, ToolResult, ToolSpec
 from zcpolicy.texts import spelled
 from zcpolicy.tickets import Ticket, ticket_for
+
+T = TypeVar("T")
 
 MAX_INNER_CALLS: Final = 1_000
 """Calls that a tool may ask for at once."""
 
+OVER: Final = "the call is over, and what it was given with it"
+NEEDS_A_PERSON: Final = "it needs an approval that is still to come. Make that call by itself."
+ONE_BEFORE: Final = "The call was not made, since one before it was not."
+
 
 class CallContext:
-    """A `ToolContext`. `key`: of the call that runs; `deadline`: of the turn, by the event loop's clock. Once the call is
-    over it is closed: everything that acts raises PermitError.
+    """A `ToolContext`. `key`: of the call that runs; `deadline`: of the turn, by the event loop's clock.
+
+    It is open once, from `async with` until the tool has run. Before and after that everything that acts raises
+    PermitError, and what was under way is cut off.
     """
 
-    __slots__ = ("_deadline", "_io", "_key", "_numbers", "_open", "_run")
+    __slots__ = ("_deadline", "_io", "_key", "_loop", "_numbers", "_phase", "_run", "_under_way")
 
     def __init__(self, run: ResolvedAgentExecution, io: ResolvedIo, key: str, deadline: float) -> None:
         self._run = run
@@ -38,19 +51,45 @@ class CallContext:
         self._key = key
         self._deadline = deadline
         self._numbers = count(1)
-        self._open = True
+        self._phase: Literal["new", "open", "over"] = "new"
+        self._under_way: set[asyncio.Task[Any]] = set()
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
+        if self._phase != "new":
+            raise PermitError(OVER)
+        self._phase = "open"
+        self._loop = asyncio.get_running_loop()
         return self
 
-    def __exit__(self, *_raised: object) -> None:
-        self._open = False
+    async def __aexit__(self, *_raised: object) -> None:
+        self.close()
+        await cut_off(self._under_way)
+
+    def close(self) -> None:
+        """The call is over."""
+        self._phase = "over"
 
     def _acting(self) -> ResolvedAgentExecution:
         """The execution as it is now. Raises PermitError, ResolveError."""
-        if not self._open:
-            raise PermitError("the call is over, and what it was given with it")
+        if self._phase != "open":
+            raise PermitError(OVER)
         return self._run.renewed()
+
+    async def _while_open(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the work gives. When the call ends first it is cut off, and whoever waits for it gets a PermitError."""
+        self._acting()
+        if asyncio.get_running_loop() is not self._loop:
+            raise PermitError("a tool acts in the event loop that it was called in")
+        task = asyncio.ensure_future(_awaited(work))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if self._phase == "open" or (waiting is not None and waiting.cancelling()):
+                raise
+            raise PermitError(OVER) from None
 
     @property
     def identity(self) -> Identity:
@@ -60,58 +99,109 @@ class CallContext:
     @property
     def registry(self) -> RegistryView:
         """The tools of this execution."""
-        return self._run.registry
+        self._acting()
+        return _View(self._acting)
 
     @property
     def memory(self) -> MemoryAccess:
         """What this execution may recall and remember; every use is on record."""
-        return MemoryAccess.of(self._acting(), self._io.record)
+        return MemoryAccess.of(self._acting(), self._io.record, self._acting)
 
     async def run(self, calls: Sequence[InnerCall]) -> list[ToolResult]:
-        """Runs calls in order, all of them admitted before the first runs. Raises InnerRefused: then none ran."""
-        run, wanted = self._acting(), tuple(calls)
+        """Runs calls in order, all of them admitted before the first runs; a result for each.
+
+        Raises InnerRefused: then none ran. What it was decided on may change while those before it run: a call that is
+        not permitted any more is not made, nor are those after it, and their failed results say so.
+        """
+        self._acting()
+        wanted = tuple(calls)
         if len(wanted) > MAX_INNER_CALLS:
             raise InnerRefused(f"Nothing was run: more than {MAX_INNER_CALLS} calls at once.")
-        key = f"{self._key}.{next(self._numbers)}"
-        found = await admit_all(run, wanted, self._io, key=key)
+        return await self._while_open(partial(self._made, wanted, f"{self._key}.{next(self._numbers)}"))
+
+    async def _made(self, wanted: Sequence[InnerCall], key: str) -> list[ToolResult]:
+        beside = set[str]()
+        found = await admit_all(self._acting(), wanted, self._io, key=key, beside=beside)
         if isinstance(found, Refused):
             raise InnerRefused(f"Nothing was run, because of {spelled(found.decision.tool)}: {found.text}")
         if isinstance(found, Paused):
-            raise InnerRefused(
-                "Nothing was run: a call needs an approval that is still to come. Make that call by itself."
-            )
+            raise InnerRefused(f"Nothing was run: a call cannot run now, since {NEEDS_A_PERSON}")
         results: list[ToolResult] = []
         async with AsyncExitStack() as held:
             for one in found:
                 await held.enter_async_context(one)
-            for one in found:
-                left = self._deadline - asyncio.get_running_loop().time()
-                try:
-                    with CallContext(one.decision.run, self._io, one.key, self._deadline) as context:
-                        results.append(await perform(one, context, left))
-                except Lapsed:
-                    results.append(ToolResult("The call was not made: it is not permitted any more.", ok=False))
-        return results
+            for call, one in zip(wanted, found, strict=True):
+                again = partial(self._admitted, call, one.key, beside)
+                outcome = await sent(one, again, self._performed)
+                if isinstance(outcome, ToolResult):
+                    results.append(outcome)
+                    continue
+                results.append(ToolResult(_not_made(outcome), ok=False))
+                break
+        return results + [ToolResult(ONE_BEFORE, ok=False)] * (len(wanted) - len(results))
+
+    async def _admitted(self, call: InnerCall, key: str, beside: set[str]) -> Admitted | Refused | Paused:
+        return await admit(self._acting(), call.tool, call.arguments, self._io, key=key, beside=beside)
+
+    async def _performed(self, call: Admitted) -> ToolResult:
+        self._acting()
+        given = CallContext(call.decision.run, self._io, call.key, self._deadline)
+        return await perform(call, given, self._deadline - self._loop.time())
 
     async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
         """Has another agent do a task. A child that cannot be is a failed result."""
         run = self._acting()
         report(self._io, "delegation", run, agent=agent, independent=independent)
         try:
-            return await self._io.delegate(run, agent, task, independent)
+            return await self._while_open(partial(self._io.delegate, run, agent, task, independent))
         except ResolveError as error:
-            return ToolResult(f"The task was not handed over: {error}.", ok=False)
+            self._acting()
+            report(self._io, "delegation", run, agent=agent, independent=independent, refused=str(error))
+            return ToolResult("The task was not handed over: it cannot be handed to this agent here.", ok=False)
 
     def load_skill(self, skill: str) -> str:
-        """Its instructions; its restrictions hold from now on. Raises ResolveError."""
+        """Its instructions; its restrictions hold from now on. Raises ResolveError, for a model to read."""
         run = self._acting()
-        run.load_skill(skill)
+        try:
+            run.load_skill(skill)
+            instructions = run.registry.instructions(skill)
+        except ResolveError as error:
+            report(self._io, "skill", run, skill=skill, refused=str(error))
+            raise ResolveError("this skill cannot be loaded here") from None
         report(self._io, "skill", run, skill=skill)
-        return run.registry.instructions(skill)
+        return instructions
 
     def later(self, agent: str = "") -> Ticket:
         """For the host's scheduler, while this call runs: the agent may run later, bounded by it. Raises ResolveError."""
         return ticket_for(self._acting, agent or self._acting().agent)
+
+
+class _View:
+    """The registry as a tool sees it: a `RegistryView`, and nothing else of it."""
+
+    __slots__ = ("_acting",)
+
+    def __init__(self, acting: Callable[[], ResolvedAgentExecution]) -> None:
+        self._acting = acting
+
+    def search(self, query: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+        return self._acting().registry.search(query, limit)
+
+    def names(self) -> tuple[ToolName, ...]:
+        return self._acting().registry.names()
+
+    def find(self, wire: str) -> ToolName | None:
+        return self._acting().registry.find(wire)
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
+def _not_made(outcome: Refused | Paused | None) -> str:
+    if outcome is None:
+        return CHANGED
+    return f"The call was not made: {outcome.text if isinstance(outcome, Refused) else NEEDS_A_PERSON}"
 
 
 def load_skill_tool(name: str = "load_skill") -> HostTool:

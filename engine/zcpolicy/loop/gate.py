@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final, Protocol
 
-from zcpolicy.approvals.asking import acting, refuse_if_asked
+from zcpolicy.approvals.asking import refuse_if_asked
 from zcpolicy.approvals.outcome import Approved, Edited, Refusal
 from zcpolicy.approvals.question import Question
 from zcpolicy.authority import genuine
@@ -20,11 +20,11 @@ from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.execution import ResolvedAgentExecution, unresolved
 from zcpolicy.facts import ToolName
-from zcpolicy.ledgers.contract import Reserved
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, admitted, to_run
+from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, to_run
 from zcpolicy.loop.bounded import bounded
 from zcpolicy.loop.report import report_call
+from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import mark
 from zcpolicy.refusals import ResolveError
@@ -66,16 +66,18 @@ async def admit(
     key: str = "",
     cost: Costs | None = NOTHING,
     within: float | None = None,
+    beside: set[str] | None = None,
 ) -> Admitted | Refused | Paused:
     """Decides, asks, decides again, reserves and marks. `arguments`: an object, or JSON text, which is judged as text.
 
     `key`: of this one call, never from a model; "": a new one. `cost`: what it is thought to spend, by currency; None:
-    that is not known. `within`: seconds for asking. Raises SealError, and PermitError inside an approver that is asked
-    for the same tree of executions.
+    that is not known. `within`: seconds for asking. `beside`: the labels of calls that are admitted before the first of
+    them runs, which share one set: they unsettle none of those. Raises SealError, and PermitError inside an approver that
+    is asked for the same tree of executions.
     """
     genuine(execution)
     refuse_if_asked(execution)
-    wanted = _Wanted(execution, tool, arguments, io, key or token_hex(16), cost)
+    wanted = _Wanted(execution, tool, arguments, io, key or token_hex(16), cost, beside)
     until = None if within is None else monotonic() + within
     for _ in range(MAX_ROUNDS):
         found = await wanted.attempt()
@@ -98,15 +100,20 @@ async def admit(
 
 
 async def admit_all(
-    execution: ResolvedAgentExecution, wanted: Sequence[InnerCall], io: ResolvedIo, *, key: str = ""
+    execution: ResolvedAgentExecution,
+    wanted: Sequence[InnerCall],
+    io: ResolvedIo,
+    *,
+    key: str = "",
+    beside: set[str] | None = None,
 ) -> list[Admitted] | Refused | Paused:
     """Every call, each under the marks of those before it; if one is not admitted, none is. Raises as `admit`."""
     genuine(execution)
-    outer = key or token_hex(16)
+    outer, shared = key or token_hex(16), set[str]() if beside is None else beside
     found: list[Admitted] = []
     async with AsyncExitStack() as held:
         for number, call in enumerate(wanted, 1):
-            one = await admit(execution, call.tool, call.arguments, io, key=f"{outer}.{number}")
+            one = await admit(execution, call.tool, call.arguments, io, key=f"{outer}.{number}", beside=shared)
             if not isinstance(one, Admitted):
                 return one
             found.append(await held.enter_async_context(one))
@@ -114,18 +121,10 @@ async def admit_all(
     return found
 
 
-class _Taken(NamedTuple):
-    """A call that may run. `runner`: None where the host has no registry, and runs it itself."""
-
-    decision: Decision
-    held: Reserved
-    runner: Run | None
-
-
 class _Wanted:
     """One call on its way through the gate."""
 
-    __slots__ = ("approved", "arguments", "cost", "edited", "execution", "io", "key", "tool")
+    __slots__ = ("approved", "arguments", "beside", "cost", "edited", "execution", "io", "key", "tool")
 
     def __init__(
         self,
@@ -135,6 +134,7 @@ class _Wanted:
         io: ResolvedIo,
         key: str,
         cost: Costs | None,
+        beside: set[str] | None,
     ) -> None:
         self.execution = execution
         self.tool = tool
@@ -142,6 +142,7 @@ class _Wanted:
         self.io = io
         self.key = key
         self.cost = cost
+        self.beside = set[str]() if beside is None else beside
         self.approved: Approved | None = None
         self.edited = False
 
@@ -156,7 +157,7 @@ class _Wanted:
 
     async def attempt(self) -> Admitted | Decision:
         """The call, or the decision that it may not run, or that somebody has to be asked."""
-        taken: list[_Taken] = []
+        taken: list[Taken] = []
         ledger = self.execution.resolver.ledger
         try:
             found = await unbroken(ledger, partial(self._take, taken))
@@ -165,18 +166,19 @@ class _Wanted:
             (it,) = taken
             log = it.decision.for_log
             report_call(self.io, "admitted", it.decision, self.key, log=log)
-            return admitted(it.decision, self.key, it.held.at, self.io, it.runner, log, edited=self.edited)
+            return admitted(it, self.key, self.io, log, edited=self.edited)
         except BaseException:
             for it in taken:
                 await unbroken(ledger, partial(it.decision.run.budgets.release, self.key))
             raise
 
-    def _take(self, taken: list[_Taken]) -> Decision | None:
+    def _take(self, taken: list[Taken]) -> Decision | None:
         """Decides, and if the call may run reserves and marks, all in one step that no other call comes between.
 
         None: it is `taken`.
         """
         with self.execution.resolver.exclusive:
+            on = standing_of(self.execution.session)
             decision, runner = self._decide()
             if decision.effect == "deny" or not self._said_yes(decision):
                 return decision
@@ -185,8 +187,8 @@ class _Wanted:
                 return Decision(held, decision.arguments, decision.run, decision.labels)
             if not held.fresh:  # another has made this very call, or is about to
                 return _deny(decision.run, decision.tool, "denied", _MADE_BEFORE, decision)
-            taken.append(_Taken(decision, held, runner))
-            mark(decision)
+            taken.append(Taken(decision, on, self.beside, held.at, runner))
+            self.beside.update(mark(decision))
             return None
 
     def _said_yes(self, decision: Decision) -> bool:
@@ -220,12 +222,24 @@ def _deny(
     return Decision(verdict, of.arguments, run, of.labels)
 
 
-async def perform(call: Admitted, context: ToolContext, seconds: float) -> ToolResult:
+class Given(ToolContext, Protocol):
+    """A `ToolContext` that is open from `async with` until `close`; leaving it waits for what was cut off."""
+
+    async def __aenter__(self) -> ToolContext: ...
+
+    async def __aexit__(self, *raised: object) -> None: ...
+
+    def close(self) -> None:
+        """The call is over."""
+        ...
+
+
+async def perform(call: Admitted, given: Given, seconds: float) -> ToolResult:
     """Runs the tool of an admitted call, from the registry of its execution, once.
 
-    `seconds`: it is cut off after them, at the latest when the policy's own time is over. A tool that raises, is cut off
-    or answers what is no result has failed; the model is told no more of it. Raises Lapsed, HostFault, and ResolveError
-    without a registry.
+    `given`: what the tool is given while it runs. `seconds`: it is cut off after them, at the latest when the policy's own
+    time is over. A tool that raises, is cut off or answers what is no result has failed; the model is told no more of it.
+    Raises Lapsed, HostFault, and ResolveError without a registry.
     """
     decision, runner, arguments = to_run(call)
     run = decision.run
@@ -235,7 +249,7 @@ async def perform(call: Admitted, context: ToolContext, seconds: float) -> ToolR
         left = await unbroken(run.resolver.ledger, partial(run.budgets.time_left, decision))
         await call.start()
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
-        with acting(run):
-            result, fault = await bounded(partial(runner, arguments, context), limit)
+        async with given as context:
+            result, fault = await bounded(partial(runner, arguments, context), limit, given.close)
         await call.finish(result.ok, result.cost, fault=fault)
         return result

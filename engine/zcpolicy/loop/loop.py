@@ -203,14 +203,15 @@ class _Turn:
 
     def _failed(self, raised: Exception) -> TurnResult:
         error = _first_of(raised)
-        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+        cause = error.__cause__ or error
         reason = "model-failed" if isinstance(error, ModelFault) else "host-failed"
         try:
             report(self.io, "failed", self.execution, reason=reason, fault=type(cause).__name__, key=self.key)
         except HostFault:  # the record itself is what fails
             reason = "host-failed"
         note = f"{error}: {type(cause).__name__}" if cause is not error else type(error).__name__
-        return self._result(TurnResult("failed", "", reason, (), note, error=cause))
+        told = cause if isinstance(cause, Exception) else error
+        return self._result(TurnResult("failed", "", reason, (), note, error=told))
 
     def _result(self, found: TurnResult) -> TurnResult:
         """With the transcript, in which every call has an answer unless the turn goes on later."""

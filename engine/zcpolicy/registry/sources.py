@@ -49,7 +49,10 @@ class ToolSpec:
 
 
 class ToolContext(Protocol):
-    """What a running tool may do, all of it within its execution. It cannot approve anything."""
+    """What a running tool may do, all of it within its execution. It cannot approve anything.
+
+    It ends with the call: what a tool kept of it is refused then, what a task that it left behind has under way is cut off.
+    """
 
     @property
     def identity(self) -> Identity: ...
@@ -63,7 +66,9 @@ class ToolContext(Protocol):
         ...
 
     async def run(self, calls: Sequence[InnerCall]) -> list[ToolResult]:
-        """Runs calls in order. Every one is decided before the first runs: if one is refused none runs (Refusal)."""
+        """Runs calls in order; a result for each. Every one is decided before the first runs: if one is refused none runs
+        (InnerRefused). One that is refused by the time it is sent is not made, nor are those after it: their results say so.
+        """
         ...
 
     async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
