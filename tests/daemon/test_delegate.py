@@ -68,6 +68,37 @@ def test_29b_an_independent_child_under_a_narrowing_can_call_nothing_else(tmp_pa
     run(ONE_BELOW, tmp_path, story)
 
 
+NOT_HERE = "[failed] The task was not handed over: it cannot be handed to this agent here."
+
+
+def test_a_model_is_not_told_what_agents_there_are_and_who_may_reach_whom(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script(
+            "worker", calls(*(("delegate", {"agent": one, "task": "x"}) for one in ("free", "nobody"))), "done"
+        )
+        await run_once(world.host, "worker", "x")
+        assert world.told("worker") == [NOT_HERE, NOT_HERE]
+        assert [one.data["refused"] for one in world.of_kind("failed")] == [
+            "agent `worker` may not delegate to `free`", "there is no agent `nobody`",
+        ]  # fmt: skip
+
+    run("agent worker { allow any }\nagent free { allow any }\n", tmp_path, story)
+
+
+def test_a_model_is_not_told_which_limit_ended_its_child(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("worker", hand_over("free"), "done")
+        world.script("free", calls(("shell", {"command": "ls"})), "never")
+        await run_once(world.host, "worker", "x")
+        assert world.told("worker") == ["[failed] There is no answer (iterations)."]
+
+    run(
+        "agent worker { allow any; delegate to free }\nagent free { allow any; limit 1 iterations per turn }\n",
+        tmp_path,
+        story,
+    )
+
+
 CHAIN = """
 agent worker { allow any; delegate to helper; delegate depth 3 }
 agent helper { allow any; delegate to free independent because "it may more"; delegate depth 2 }
@@ -82,7 +113,7 @@ def test_29b_whom_the_first_may_not_reach_nobody_below_it_reaches(tmp_path: Path
         world.script("free", everything(), "never")
         await run_once(world.host, "worker", "x")
         assert world.told("worker") == ["it was refused"]
-        assert "may not delegate to `free`" in world.told("helper")[0]
+        assert world.told("helper") == [NOT_HERE]
         assert world.models["free"].requests == []
         assert world.of_kind("failed")
 
@@ -155,7 +186,7 @@ def test_delegations_are_counted_and_depth_is_bounded(tmp_path: Path) -> None:
         world.script("free", hand_over("worker"), *["done below"] * 5)
         await run_once(world.host, "worker", "x")
         assert [one.startswith("[failed]") for one in world.told("worker")] == [False, False, True]
-        assert "delegat" in world.told("worker")[2]
+        assert "delegations" in world.of_kind("failed")[-1].data["refused"]
 
     limited = ONE_BELOW.replace("delegate to free", "limit 2 delegations per session; delegate to free")
     run(limited, tmp_path, story)

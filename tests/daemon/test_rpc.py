@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import stat
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.daemon.world import World
+from tests.daemon.world import World, turn
 from zcpolicy.daemon.paths.rpc import MAX_CONNECTIONS, Rpc
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES
 from zcpolicy.loop.scripted import Step, calls
@@ -280,3 +281,20 @@ def test_a_place_that_is_taken_is_not_taken_over(tmp_path: Path) -> None:
             await Rpc(world.host, {"worker"}).serve(str(tmp_path / "socket"))
 
     run(story, tmp_path)
+
+
+def test_36_where_the_kernel_does_not_say_who_it_is_a_new_connection_has_no_fresh_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        world = World(
+            "agent worker { allow shell; limit 1 calls to shell per day for each client }\nagent free { allow shell }",
+            tmp_path,
+        )
+        for _ in range(2):
+            world.script("worker", calls(("shell", {"command": "ls"})), "done")
+            await turn("rpc", world)
+        assert world.ran == [("worker", "shell")]
+
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    asyncio.run(story())

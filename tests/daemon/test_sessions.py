@@ -1,16 +1,19 @@
 """Who is who: ids that the host makes, bounds that nobody gets past, sessions that outlive a process."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from tests.daemon.world import World
+from tests.daemon.world import World, turn
 from zcpolicy import FactsError, Session
 from zcpolicy.daemon import sessions
 from zcpolicy.daemon.order import Order, Site, bounds
 from zcpolicy.daemon.sessions import MAX_KEPT_ENTRIES, MAX_TRANSCRIPT_MESSAGES, Full, Seat, Sessions, kept
 from zcpolicy.facts import Entry, Narrowing, ToolName
+from zcpolicy.ledgers.sqlite import SqliteLedger
 from zcpolicy.loop.messages import Message, ToolCall
+from zcpolicy.loop.scripted import calls
 from zcpolicy.loop.turn import TurnResult
 
 
@@ -53,13 +56,21 @@ def test_one_client_does_not_take_all_sessions(monkeypatch: pytest.MonkeyPatch) 
         store.open("ann")
 
 
-def test_clients_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MAX_CLIENTS", 1)
-    store = Sessions()
-    store.client("rpc", "ann")
-    with pytest.raises(Full):
-        store.client("rpc", "ben")
-    assert store.client("rpc", "ann")
+def test_19_a_client_is_the_same_when_the_host_has_started_anew(tmp_path: Path) -> None:
+    async def story() -> None:
+        for _ in range(3):
+            world = World(
+                "agent worker { allow shell; limit 1 calls to shell per day for each client }\nagent free { allow any }",
+                tmp_path,
+                ledger=SqliteLedger(str(tmp_path / "spent")),
+            )
+            world.script("worker", calls(("shell", {"command": "ls"})), "done")
+            await turn("channel", world)
+            ran.extend(world.ran)
+
+    ran: list[object] = []
+    asyncio.run(story())
+    assert ran == [("worker", "shell")]
 
 
 def test_a_transcript_keeps_what_is_newest() -> None:

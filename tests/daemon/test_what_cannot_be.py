@@ -64,9 +64,7 @@ def test_no_room_for_a_child_or_a_step(tmp_path: Path, monkeypatch: pytest.Monke
         seat = world.host.sessions.open("client")
         monkeypatch.setattr(sessions, "MAX_SEATS", 1)
         await world.host.turn(Order("boss", "x", "run", seat))
-        assert world.told("boss") == [
-            "[failed] agent `worker` cannot be delegated to: there are as many open sessions as there may be"
-        ]
+        assert world.told("boss") == ["[failed] The task was not handed over: it cannot be handed to this agent here."]
         went = await run_workflow(
             world.host, Workflow("boss", (WorkflowStep("x", "worker"),)), Order("", "", "run", seat)
         )

@@ -24,6 +24,7 @@ from zcpolicy.daemon.tools import delegate_tool, memory_tools
 from zcpolicy.daemon.wire import answer_of
 from zcpolicy.events import Event
 from zcpolicy.facts import Session, ToolName
+from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.scripted import ScriptedModel, Step, calls
 from zcpolicy.memory_stores.in_memory import InMemoryStore
@@ -86,7 +87,13 @@ class World:
     `every`: seconds between the runs that the tool `schedule` starts."""
 
     def __init__(
-        self, policy: str, folder: Path, *, approvers: Mapping[str, Approvers] | None = None, servers: bool = False
+        self,
+        policy: str,
+        folder: Path,
+        *,
+        approvers: Mapping[str, Approvers] | None = None,
+        servers: bool = False,
+        ledger: Ledger | None = None,
     ) -> None:
         self.folder = folder
         self.ran: list[tuple[str, ToolName]] = []
@@ -110,7 +117,9 @@ class World:
             servers={"forge": forge(self.forge_log)} if servers else {},
         )
         self.host = Host(
-            Resolver(policy_lang.loads(TOOLS + policy), protected=Schedule.files(str(folder / "jobs.json"))),
+            Resolver(
+                policy_lang.loads(TOOLS + policy), protected=Schedule.files(str(folder / "jobs.json")), ledger=ledger
+            ),
             sources,
             self.access,
             approvers=approvers,

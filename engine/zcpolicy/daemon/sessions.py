@@ -1,12 +1,14 @@
 """Who is who, and what was said: clients, sessions and transcripts, all named by the host.
 
-In: keys that a path vouches for (a sender of a chat, a connection). Out: `Seat`s, whose ids are minted here.
+In: keys that a path vouches for (a sender of a chat, a connection). Out: ids of clients; `Seat`s, whose ids are minted here.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
+from json import dumps
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +22,6 @@ from zcpolicy.sessions import restore, save
 if TYPE_CHECKING:
     from zcpolicy.daemon.order import Site
 
-MAX_CLIENTS: Final = 100_000
-"""Clients that a host remembers; more are refused, since forgetting one would give it fresh budgets."""
 MAX_SEATS: Final = 100_000
 """Open sessions of a host; more are refused, since forgetting one would take labels off."""
 MAX_SEATS_OF_CLIENT: Final = 1_000
@@ -38,7 +38,7 @@ Place = Callable[[Session], None]
 
 
 class Full(Exception):
-    """No more clients or sessions fit."""
+    """No more sessions fit."""
 
 
 NOT_MADE: Final = "The call was not made: nobody has answered whether it may be."
@@ -74,22 +74,19 @@ class Seat:
 
 
 class Sessions:
-    """Every open session of a host. Ids are random; a key given by a path is only ever looked up, never shown."""
+    """Every open session of a host. Their ids are random; a key that is given by a path is never shown."""
 
     def __init__(self, place: Place | None = None) -> None:
         self._place = place
-        self._clients: dict[tuple[str, str], str] = {}
         self._seats: dict[str, Seat] = {}
         self._of_client: Counter[str] = Counter()
 
-    def client(self, surface: str, key: str) -> str:
-        """The id of whoever a path vouches for under this key. Raises Full."""
-        known = self._clients.get((surface, key))
-        if known is None:
-            if len(self._clients) >= MAX_CLIENTS:
-                raise Full("the host serves as many clients as it can")
-            known = self._clients[surface, key] = token_hex(16)
-        return known
+    @staticmethod
+    def client(surface: str, key: str) -> str:
+        """The id of whoever a path vouches for under this key: always the same, also when the host has started anew, since
+        budgets and memories are a client's.
+        """
+        return sha256(dumps(["client", surface, key]).encode()).hexdigest()[:32]
 
     def open(self, client: str, *, interactive: bool = False, above: Session | None = None) -> Seat:
         """A new session. `above`: of the delegator, whose facts it then has, and `resolve` makes it no more interactive

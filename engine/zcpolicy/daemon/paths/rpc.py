@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from json import dumps
-from os import chmod, unlink
+from os import chmod, getuid, unlink
 from secrets import token_hex
 from struct import unpack
 from typing import Any, Final, Self
@@ -303,10 +303,11 @@ def _answer(params: dict[str, Any]) -> Answer:
 
 
 def _peer(writer: asyncio.StreamWriter) -> str:
-    """Who is at the other end: the user that the kernel vouches for; where it cannot, a stranger that nobody else is."""
-    credentials = getattr(socket, "SO_PEERCRED", None)
-    if credentials is None:
-        return f"connection {token_hex(16)}"
-    connected: socket.socket = writer.get_extra_info("socket")
-    _pid, user, _group = unpack("3i", connected.getsockopt(socket.SOL_SOCKET, credentials, 12))
+    """Who is at the other end: the user that the kernel vouches for. Where it does not say, this one: nobody else can open
+    the socket.
+    """
+    user, credentials = getuid(), getattr(socket, "SO_PEERCRED", None)
+    if credentials is not None:
+        connected: socket.socket = writer.get_extra_info("socket")
+        _pid, user, _group = unpack("3i", connected.getsockopt(socket.SOL_SOCKET, credentials, 12))
     return f"user {user}"
