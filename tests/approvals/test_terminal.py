@@ -87,6 +87,7 @@ NO = Reject(by="terminal")
         (b"y\n", ONCE), (b"yes\n", ONCE), (b"once\n", ONCE), (b" y \n", ONCE), (b"y\r\n", ONCE), (b"exact\n", EXACT),
         (b"tool\n", NO),  # not offered
         (b"n\n", NO), (b"no\n", NO), (b"\n", NO), (b"Y\n", NO), (b"yes please\n", NO), (b"yy\n", NO), (b"\x00y\n", NO),
+        (b"\x0by\n", NO), (b"y\x0c\n", NO), (b"y\x1c\n", NO),  # controls are no blanks
         (b"\xff\n", NO), ("\uff59\n".encode(), NO), (b"y" * (MAX_ANSWER_BYTES + 1) + b"\n", NO),
         (b"\x04", NO),  # the end of input
         (b"n\ny\n", NO),  # the first line counts

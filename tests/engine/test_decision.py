@@ -167,6 +167,20 @@ def test_who_is_named_by_one_body_answers_for_no_other(below: dict[str, Any]) ->
     assert (approval["person"], approval["fallback"]) == (True, [])
 
 
+@pytest.mark.parametrize(
+    ("above", "holds"), [({}, "exact"), ({"remember": "tool"}, "tool"), ({"remember": "never"}, "never")]
+)
+def test_one_body_widens_no_yes_to_another(above: dict[str, Any], holds: str) -> None:
+    """Whoever asks and says nothing of it means the same call."""
+    asking = rule("ask", "0")
+    own = body("a", rule("allow", "0"), asking, approval={"remember": "tool"})
+    whole: Any = data(TOOLS, own, ceiling=body("ceiling", asking, kind="ceiling", approval=above))
+    run = Resolver(Program.build(whole, ORIGINS)).resolve("a", session=Session(interactive=True))
+    approval = run.decide("mail", {"to": "x"}).approval
+    assert approval is not None
+    assert approval["remember"] == holds
+
+
 def test_the_digest_of_what_asked_is_of_the_rules_not_of_the_call() -> None:
     def digest(**parts: Any) -> str:
         approval = start(**parts).decide("mail", {"to": "boss"}).approval

@@ -106,7 +106,7 @@ def _line(terminal: int, ends: float) -> str | None:
         typed += piece
         if not piece or len(typed) > MAX_ANSWER_BYTES:
             return None
-    return typed.decode("ascii", "replace").strip()
+    return typed.decode("ascii", "replace").strip(" \t\r\n")
 
 
 def _write(terminal: int, text: str) -> None:

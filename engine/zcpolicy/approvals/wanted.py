@@ -28,6 +28,8 @@ def wanted(verdict: Verdict) -> dict[str, Any]:
         one.body.data.get("approval", {}) if one.body is not None else {} for one in verdict.said if one.effect == "ask"
     ]
     scopes = [approval["remember"] for approval in every if "remember" in approval]
+    if not all("remember" in approval for approval in asking):
+        scopes.append("exact")  # what another body says widens no yes to this one
     return {
         "routes": _all(asking, "routes"),
         "person": not all(approval.get("routes") for approval in asking),
