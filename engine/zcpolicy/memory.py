@@ -174,9 +174,9 @@ class MemoryAccess(Sealed):
 
     def _tell(self, data: dict[str, Any]) -> None:
         if self._record is not None:
-            from zcpolicy.events import Event
+            from zcpolicy.events import tell
 
-            self._record(Event("memory", _time(self._run), self._run.identity, data))
+            tell(self._record, "memory", self._run, data)
 
     def __repr__(self) -> str:
         return f"<MemoryAccess of {self._run.agent}>"
