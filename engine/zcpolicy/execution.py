@@ -166,6 +166,7 @@ class ResolvedAgentExecution(Sealed):
         """Puts a skill's restrictions on this execution and on its session, for good. Raises ResolveError."""
         genuine(self)
         run = self.renewed()
+        run.keep_up()
         known_skills(run.resolver.program, (skill,))
         may_load(run.stack, skill)
         load(run.session, frozenset((skill,)))
@@ -197,6 +198,12 @@ class ResolvedAgentExecution(Sealed):
             state.successor = newest.again(state, self.agent)
         return state.successor
 
+    def _as_of_now(self) -> State:
+        """The state under every skill that the session has loaded in whatever run. Raises SealError, ResolveError."""
+        genuine(self)
+        self.keep_up()
+        return genuine(self)
+
     # --- the surfaces --------------------------------------------------------------------------------------------
 
     @property
@@ -213,19 +220,19 @@ class ResolvedAgentExecution(Sealed):
         """What the loop keeps to."""
         from zcpolicy.runtime import knobs_of
 
-        return knobs_of(genuine(self).stack)
+        return knobs_of(self._as_of_now().stack)
 
     @property
     def rights(self) -> DelegationRights:
         """Whom this execution may delegate to."""
         from zcpolicy.delegation import rights_of
 
-        return rights_of(genuine(self).stack)
+        return rights_of(self._as_of_now().stack)
 
     @property
     def loadable(self) -> tuple[str, ...]:
         """The skills that it may load."""
-        return loadable(genuine(self).stack)
+        return loadable(self._as_of_now().stack)
 
     @property
     def memory(self) -> MemoryAccess:
@@ -250,7 +257,7 @@ class ResolvedAgentExecution(Sealed):
         """What it may spend, reserved and settled."""
         from zcpolicy.budgets import Budgets
 
-        state = genuine(self)
+        state = self._as_of_now()
         state.budgets = state.budgets or Budgets(self)
         return state.budgets
 

@@ -399,10 +399,16 @@ def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) ->
             raise ResolveError(
                 f"this session is of a child of agent `{session.ancestry[0][0]}`: resolve it below that one"
             )
+        if session is not None and session.above is not None:
+            raise ResolveError("this session stands below another: resolve it with `parent`")
         return session if session is not None else Session()
     above = parent.session
     if session is None or session is above:
         return above
+    if session.client not in ("", above.client):
+        raise ResolveError("this session is of another client than the delegator's")
+    if session.client != above.client:  # it was given none
+        put(session, "client", above.client)
     if session.ancestry not in ((), _line(parent)):
         raise ResolveError("this session is of a child of other executions")
     session.mark(above.labels)

@@ -161,7 +161,7 @@ FAMILY = [
 ]
 
 
-@pytest.mark.parametrize("client", ["", "c", "another"])
+@pytest.mark.parametrize("client", ["", "c"])
 def test_a_child_counts_for_the_client_of_those_above_it(client: str) -> None:
     resolver = Resolver(program([T, U], *FAMILY))
     above = resolver.resolve("a", session=Session(client="c"))
@@ -169,6 +169,22 @@ def test_a_child_counts_for_the_client_of_those_above_it(client: str) -> None:
     child.permit(child.decide("u", {}))
     assert child.decide("u", {}).reason == "budget"
     assert above.decide("u", {}).reason == "budget"
+
+
+def test_a_child_is_of_its_delegators_client() -> None:
+    """Else it would spend another's budget, and read another's memory."""
+    resolver = Resolver(program([T, U], *FAMILY))
+    above = resolver.resolve("a", session=Session(client="c"))
+    with pytest.raises(ResolveError, match="is of another client"):
+        resolver.resolve("b", session=Session(client="another"), parent=above)
+    given_none = Session()
+    resolver.resolve("b", session=given_none, parent=above)
+    assert given_none.client == "c"
+
+
+def test_a_session_below_another_is_no_root() -> None:
+    with pytest.raises(ResolveError, match="stands below another"):
+        Resolver(program([T, U], *FAMILY)).resolve("a", session=Session(above=Session()))
 
 
 def test_the_session_of_a_child_cannot_stand_above_its_delegator() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from policy_lang import loads
-from zcpolicy import ResolvedAgentExecution, Resolver
+from zcpolicy import ResolvedAgentExecution, ResolveError, Resolver, Session
 from zcpolicy.delegation import DelegationRights
 from zcpolicy.runtime import DEFAULT_ITERATIONS, RuntimeKnobs
 
@@ -87,3 +87,24 @@ def test_rights_to_delegate(more: str, rights: DelegationRights) -> None:
 def test_the_skills_that_may_be_loaded() -> None:
     made = resolver()
     assert [made.resolve(agent).loadable for agent in ("a", "b")] == [("slow",), ()]
+
+
+def test_a_skill_of_the_session_is_there_before_anything_is_decided() -> None:
+    policy = """zcpolicy 1
+        tool look() risk read
+        skill slow { runtime { call_timeout 5s }; limit 0 iterations per turn; skills none; delegate none }
+        skill other { only look }
+        agent a { autonomy full; allow look; skills slow, other; delegate to b }
+        agent b { autonomy full; allow look }
+        """
+    made = Resolver(loads(policy))
+    one = made.resolve("a", session=Session(id="s"))
+    two = made.resolve("a", session=one.session)
+    child = made.resolve("b", parent=one, session=Session())
+    one.load_skill("slow")
+    assert [run.runtime.call_timeout for run in (one, two, child)] == [5.0] * 3
+    assert [run.runtime.iterations for run in (one, two, child)] == [0] * 3
+    assert (two.loadable, two.rights.to) == ((), {})
+    with pytest.raises(ResolveError, match="may not load skill `other`"):
+        two.load_skill("other")
+    assert child.budgets.iteration("i") is not None

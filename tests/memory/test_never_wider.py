@@ -84,9 +84,9 @@ def test_an_independent_child_has_what_it_has_alone_but_for_what_reaches_every_c
     policy = resolver(said)
     alone = shelves(policy.resolve("c", session=Session(client="x")))
     assert shelves(policy.resolve("c", parent=policy.resolve("a", session=Session(client="x")))) == alone
-    without = policy.resolve("a", narrowing=Narrowing(exclude_memory=True))
+    without = policy.resolve("a", narrowing=Narrowing(exclude_memory=True), session=Session(client="x"))
     assert shelves(policy.resolve("c", parent=without)) == set()
-    skilled = policy.resolve("a", skills=["s"])
+    skilled = policy.resolve("a", skills=["s"], session=Session(client="x"))
     assert shelves(policy.resolve("c", parent=skilled, session=Session(client="x"))) <= alone
 
 
