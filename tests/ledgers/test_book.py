@@ -117,6 +117,24 @@ def test_what_is_older_than_a_month_is_forgotten_but_for_what_runs(small: Memory
     assert small.look((pot(1, window=SESSION),), 41 * DAY)[0].total == 51
 
 
+def test_with_the_keys_of_calls_go_the_yeses_that_they_took(small: MemoryLedger) -> None:
+    """Else a turn that is taken up again would make its calls once more, and nobody would be asked."""
+    for key in ("a", "b"):
+        small.approve(Yes("binding", once=True, use=key, expires=None, by="ann"))
+        assert small.consume("binding", key, 1000.0) is not None
+        run(small, key, 1000.0)
+    small.approve(Yes("lasting", once=False, use="", expires=None, by="ann"))
+    small.approve(Yes("waiting", once=True, use="", expires=None, by="ann"))
+    for n in range(50):
+        run(small, f"later {n}", 2000.0 + DAY, by=spender(BOB))
+    fresh = [got(small.reserve(key, spender(), CALL, (), 1000.0)) for key in ("a", "b")]
+    yeses = [small.consume("binding", key, 1000.0) is not None for key in ("a", "b")]
+    assert not any(new and yes for new, yes in zip(fresh, yeses, strict=True))
+    assert any(fresh), "keys were forgotten"
+    assert small.consume("lasting", "x", 1000.0) is not None
+    assert small.consume("waiting", "x", 1000.0) is not None
+
+
 def test_the_oldest_yeses_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MAX_YESES", 2)
     ledger = MemoryLedger()

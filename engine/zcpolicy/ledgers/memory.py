@@ -224,6 +224,8 @@ class MemoryLedger:
         if len(every) >= self._next_sweep:
             merge, drop = (now - max(self._longest, kept) for kept in (APART_SECONDS, KEPT_SECONDS))
             self._keep(step.condensed(every.values(), now, merge, drop))
+            # with the keys that were forgotten go the yeses that they took: such a call would be new, and is asked about
+            self._yeses = {n: one for n, one in self._yeses.items() if one[1] is None or one[2] >= merge}
             self._next_sweep = 2 * len(self._by_tag.get(step.ALL, ())) + SWEEP_EVERY
 
     def _keep(self, those: Sequence[Reservation]) -> None:
