@@ -11,7 +11,7 @@ from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.ledgers.reservations import Reservation
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
-from .said import ALICE, CALL, SESSION, TURN, calendar, got, pot, rolling, run, spender, usd
+from .said import ALICE, BOB, CALL, SESSION, TURN, calendar, got, pot, rolling, run, spender, usd
 
 
 def test_a_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
