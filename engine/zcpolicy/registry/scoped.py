@@ -20,7 +20,7 @@ from zcpolicy.registry.connecting import shut
 from zcpolicy.registry.prompt import Prompt, prompt_of
 from zcpolicy.registry.record import Knobs, Record
 from zcpolicy.registry.search import matching
-from zcpolicy.registry.sources import AssemblyError, Run, ToolSources, ToolSpec
+from zcpolicy.registry.sources import USUAL_FOUND, AssemblyError, Run, ToolSources, ToolSpec
 from zcpolicy.registry.view import current, is_loaded, offered, visible
 from zcpolicy.sealed import Sealed, final
 
@@ -104,7 +104,7 @@ class ScopedToolRegistry(Sealed):
         """Which tool of the policy a name on the wire means, callable or not: to decide, and say why it is refused."""
         return _record(self).wires.get(wire)
 
-    def search(self, query: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+    def search(self, query: str, limit: int = USUAL_FOUND) -> tuple[ToolSpec, ...]:
         """Tools whose name or description has words of the query, best first; deferred ones are shown from then on."""
         record = _record(self)
         found = matching((offer.spec for offer in visible(record).values()), query, limit)

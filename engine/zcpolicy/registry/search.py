@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from zcpolicy.registry.sources import HostTool, Json, ToolContext, ToolResult, ToolSpec
+from zcpolicy.registry.sources import USUAL_FOUND, HostTool, Json, ToolContext, ToolResult, ToolSpec
 from zcpolicy.registry.view import SEARCH
 
 MAX_QUERY_CHARACTERS: Final = 1_000
@@ -51,7 +51,10 @@ def tool_search_tool() -> HostTool:
             "type": "object",
             "properties": {
                 "query": {"type": "string", "description": "Words to look for."},
-                "limit": {"type": "integer", "description": "At most so many tools; 10 unless it is given."},
+                "limit": {
+                    "type": "integer",
+                    "description": f"At most so many tools; {USUAL_FOUND} unless it is given.",
+                },
             },
             "required": ["query"],
             "additionalProperties": False,
@@ -62,7 +65,7 @@ def tool_search_tool() -> HostTool:
 
 async def _search(arguments: dict[str, Json], context: ToolContext) -> ToolResult:
     limit = arguments.get("limit")
-    found = context.registry.search(str(arguments["query"]), 10 if limit is None else int(limit))
+    found = context.registry.search(str(arguments["query"]), USUAL_FOUND if limit is None else int(limit))
     if not found:
         return ToolResult("no tool has these words")
     return ToolResult("\n".join(f"{spec.wire}: {spec.description}" for spec in found))

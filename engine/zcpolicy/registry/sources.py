@@ -6,7 +6,7 @@ In: nothing. Out: the types that `ScopedToolRegistry.assemble` takes, and what a
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
@@ -15,6 +15,9 @@ from zcpolicy.tickets import Ticket
 
 Json = Any
 Group = Literal["", "memory", "delivery"]
+
+USUAL_FOUND: Final = 10
+"""Tools that a search gives where nobody says how many."""
 
 
 class AssemblyError(ResolveError):
@@ -90,7 +93,7 @@ class ToolContext(Protocol):
 class RegistryView(Protocol):
     """What search tools and the like see of the registry: only what the policy lets be shown."""
 
-    def search(self, query: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+    def search(self, query: str, limit: int = USUAL_FOUND) -> tuple[ToolSpec, ...]:
         """Tools whose name or description has the words; those deferred are active from then on."""
         ...
 
