@@ -186,7 +186,7 @@ def test_delegations_are_counted_and_depth_is_bounded(tmp_path: Path) -> None:
         world.script("free", hand_over("worker"), *["done below"] * 5)
         await run_once(world.host, "worker", "x")
         assert [one.startswith("[failed]") for one in world.told("worker")] == [False, False, True]
-        assert "delegations" in world.of_kind("failed")[-1].data["refused"]
+        assert "no delegation to `free` is left" in world.of_kind("failed")[-1].data["refused"]
 
     limited = ONE_BELOW.replace("delegate to free", "limit 2 delegations per session; delegate to free")
     run(limited, tmp_path, story)

@@ -57,7 +57,7 @@ PLACES: dict[str, set[str]] = {
     "State": {"zcpolicy/authority.py", EXECUTION, RESOLVER, "zcpolicy/ledgers/contract.py", "zcpolicy/ledgers/reservations.py"},
     "ticket_of": {EXECUTION},
     "ticket_for": {CONTEXT},
-    "redeemed": {"zcpolicy/daemon/paths/run.py"},
+    "redeemed": {HOST},
     # registries
     "assemble": {HOST, DIRECT},
     "ScopedToolRegistry": {NAMES, HOST, DIRECT, SCOPED, EXECUTION, "zcpolicy/authority.py"},

@@ -76,3 +76,8 @@ def refuse_if_acting(run: ResolvedAgentExecution) -> None:
     tree = tree_of(run)
     if any(at_work == tree for at_work, _ in _acting.get()):
         raise PermitError("a tool cannot answer for the agents that run it")
+
+
+def at_work() -> bool:
+    """Whether this is inside a running tool, of any tree."""
+    return bool(_acting.get())

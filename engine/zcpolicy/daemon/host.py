@@ -10,6 +10,7 @@ from functools import partial
 from time import time
 from typing import Any, Final
 
+from zcpolicy.approvals.asking import at_work
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.order import Order, TurnRefused, bounds
 from zcpolicy.daemon.paths.delegate import delegated
@@ -26,6 +27,7 @@ from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import ToolSources, ToolSpec
 from zcpolicy.resolver import Resolver
+from zcpolicy.tickets import Ticket, redeemed
 
 Models = Mapping[str, ResolvedModelAccess] | Callable[[str], ResolvedModelAccess]
 """The model of each agent, by its name. A callable raises LookupError for an agent that has none."""
@@ -77,8 +79,6 @@ class Host:
     async def _turn(self, order: Order) -> TurnResult:
         seat = order.seat
         async with seat.busy:
-            if seat.agent not in ("", order.agent):
-                raise TurnRefused(f"this session is one of agent `{seat.agent}`")
             if order.resume and seat.paused is None:
                 raise TurnRefused("no turn waits here")
             run = self.execution(order)
@@ -86,13 +86,13 @@ class Host:
             registry = await self.registry(run, order)
             messages = seat.messages if order.resume else seat.said(order.text)
             waiting = seat.paused if order.resume else None
-            seat.agent, seat.site = run.agent, order.site
+            seat.agent, seat.order = run.agent, order
             try:
                 result = await run_tool_call_loop(
                     run, model, self.io(order), messages, system=self.system, resume=waiting
                 )
             finally:
-                seat.site = None
+                seat.order = None
                 await registry.close()
             seat.keep(result)
             return result
@@ -117,6 +117,10 @@ class Host:
 
     def execution(self, order: Order) -> ResolvedAgentExecution:
         """The agent at work, under the newest generation. Raises TurnRefused."""
+        if order.seat.agent not in ("", order.agent):
+            raise TurnRefused(f"this session is one of agent `{order.seat.agent}`")
+        if order.parent is None and at_work():
+            raise TurnRefused("a tool has no turns but below its own call")
         try:
             return self.resolver.resolve(
                 order.agent,
@@ -139,6 +143,16 @@ class Host:
             refused = Identity(str(ticket.get("agent")), "", "", "", "ticket", 0, ())
             self.record(Event("failed", time(), refused, {"refused": str(error)}))
             raise TurnRefused(str(error)) from None
+
+    def of_call(self, ticket: Ticket) -> tuple[ResolvedAgentExecution, str, Order]:
+        """The execution of a call that runs, the agent that its ticket is for, and the order of its turn. Raises
+        ResolveError for a ticket of no such call.
+        """
+        run, agent = redeemed(ticket)
+        seat = self.sessions.seat(run.session.id)
+        if seat is None or seat.session is not run.session or seat.order is None:
+            raise ResolveError("the call is none of a turn of this host")
+        return run, agent, seat.order
 
     async def registry(self, run: ResolvedAgentExecution, order: Order, *, listing: bool = False) -> ScopedToolRegistry:
         """Its tools. Raises TurnRefused."""

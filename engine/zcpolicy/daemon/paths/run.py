@@ -16,7 +16,7 @@ from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import FactsError, Narrowing
 from zcpolicy.loop.turn import TurnResult
 from zcpolicy.refusals import ResolveError
-from zcpolicy.tickets import Ticket, redeemed
+from zcpolicy.tickets import Ticket
 
 
 async def run_once(
@@ -38,12 +38,9 @@ def later(host: Host, schedule: Schedule, ticket: Ticket, text: str, at: float, 
     Raises ScheduleError (also where the ticket is of no such call), OSError.
     """
     try:
-        run, agent = redeemed(ticket)
-        seat = host.sessions.seat(run.session.id)
-        if seat is None or seat.session is not run.session or seat.site is None:
-            raise ScheduleError("the call is none of a turn of this host")
+        run, agent, order = host.of_call(ticket)
         line = {one.session.id: one.session for one in (run, *run.above())}
-        origin = Origin(run.ticket(), seat.site)
+        origin = Origin(run.ticket(), order.site)
         return schedule.add(Job(at, agent, text, every, origin=origin.text()), tuple(line.values())[::-1])
     except (ResolveError, FactsError) as error:
         raise ScheduleError(str(error)) from None

@@ -1,6 +1,6 @@
 """A workflow: steps one after the other, some of them done by other agents.
 
-In: a `Workflow`, the seat and terms of whoever starts it. Out: `Step`s as they went; the first that fails is the last.
+In: a `Workflow`, the seat and terms of whoever starts it; of a tool, its ticket. Out: `Step`s as they went; the first that fails is the last.
 Particular: a step that names an agent is a child of the workflow's execution, built anew through the seam: its own tools,
 policy, servers, model, knobs and approval rules, and a transcript that begins with the step's prompt. What cannot be built
 fails the step, and nothing runs as the workflow's own agent in its stead.
@@ -13,7 +13,7 @@ from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import Order, TurnRefused, below
 from zcpolicy.daemon.sessions import Full
 from zcpolicy.daemon.wire import answer_of
-from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.tickets import Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +44,52 @@ class StepResult:
 async def run_workflow(host: Host, workflow: Workflow, order: Order) -> list[StepResult]:
     """Runs a workflow in the session, and on the terms, of an order; its text and agent are the workflow's."""
     own = replace(order, agent=workflow.agent, text="", surface="step", resume=False)
-    try:
-        run = host.execution(own)
-    except TurnRefused as refused:
-        host.refused(own, str(refused))
-        return [StepResult(workflow.agent, "failed", str(refused))]
     went: list[StepResult] = []
     for step in workflow.steps:
         if step.agent in ("", workflow.agent):
             result = await _step(host, replace(own, text=step.prompt))
         else:
-            result = await _step_of_another(host, own, run, step)
-            own.seat.messages = own.seat.said(f"agent `{step.agent}` has answered: {result.text}")
+            result = await _step_of_another(host, own, step)
         went.append(result)
         if result.status == "failed":
             break
     return went
 
 
-async def _step_of_another(host: Host, own: Order, run: ResolvedAgentExecution, step: WorkflowStep) -> StepResult:
+async def run_procedure(host: Host, ticket: Ticket, steps: tuple[WorkflowStep, ...]) -> list[StepResult]:
+    """Runs a workflow for a tool, while its call runs: of the ticket's agent, bounded by the call's execution, and on the
+    terms of its turn. Raises ResolveError where the ticket is of no such call, Full.
+    """
+    run, agent, above = host.of_call(ticket)
+    seat = host.sessions.open(run.session.client, interactive=True, above=run.session)
+    order = below(above, agent=agent, text="", surface="step", seat=seat, parent=run, independent=False)
+    try:
+        return await run_workflow(host, Workflow(agent, steps), replace(order, later=True))
+    finally:
+        host.sessions.close(seat)
+
+
+async def _step_of_another(host: Host, own: Order, step: WorkflowStep) -> StepResult:
+    """A child of the workflow's execution. What it answers is data on the workflow's transcript."""
+    try:
+        run = host.execution(own)
+    except TurnRefused as refused:
+        host.refused(own, str(refused))
+        return StepResult(own.agent, "failed", str(refused))
     try:
         seat = host.sessions.open(run.session.client, interactive=True, above=run.session)
     except Full as full:
         return StepResult(step.agent, "failed", str(full))
     child = below(own, agent=step.agent, text=step.prompt, surface="step", seat=seat, parent=run, independent=None)
     try:
-        return await _step(host, child)
+        result = await _step(host, child)
     finally:
         host.sessions.close(seat)
+    if result.status == "done":
+        async with own.seat.busy:
+            own.seat.agent = own.agent
+            own.seat.heard(step.agent, result.text)
+    return result
 
 
 async def _step(host: Host, order: Order) -> StepResult:
