@@ -10,6 +10,7 @@ import pytest
 
 from tests.daemon.world import World
 from zcpolicy.approvals.question import Approve, Approvers, Later, Question
+from zcpolicy.daemon import sessions
 from zcpolicy.daemon.listening import served
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES
@@ -100,6 +101,33 @@ def test_what_is_wrong_has_a_status(case: str, tmp_path: Path) -> None:
         assert world.models["worker"].requests == []
 
     run(story, tmp_path, "never said")
+
+
+def test_requests_that_are_refused_leave_no_session_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(world: World, client: httpx.AsyncClient) -> None:
+        monkeypatch.setattr(sessions, "MAX_SEATS", 1)
+        for agent in ("nobody", "boss", "worker"):
+            assert (await say(client, "x", agent=agent, resume=agent == "worker")).status_code == 403
+        world.host.models = {}
+        assert (await say(client, "x")).status_code == 403
+        world.host.models = world.access
+        assert (await say(client, "x")).json()["text"] == "done"
+
+    run(story, tmp_path, "done")
+
+
+def test_a_client_that_begins_ever_new_sessions_loses_its_oldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(_world: World, client: httpx.AsyncClient) -> None:
+        other = (await say(client, "x", BEN)).json()["session"]
+        monkeypatch.setattr(sessions, "MAX_SEATS_OF_CLIENT", 2)
+        first, second, third = [(await say(client, "x")).json()["session"] for _ in range(3)]
+        answers = [await say(client, "x", session=one) for one in (first, second, third)]
+        assert [one.status_code for one in answers] == [404, 200, 200]  # and no fresh session in its place
+        assert (await say(client, "x", BEN, session=other)).status_code == 200
+
+    run(story, tmp_path, *["done"] * 7)
 
 
 def test_a_fault_of_the_host_tells_nothing_of_its_insides(tmp_path: Path) -> None:

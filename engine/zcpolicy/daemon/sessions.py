@@ -117,6 +117,16 @@ class Sessions:
         """An open session by its id."""
         return self._seats.get(session)
 
+    def forget(self, client: str) -> None:
+        """Closes the oldest conversation of a client in which nothing goes on, if it has as many as it may: whoever can
+        begin new ones at will loses nothing but that one.
+        """
+        if self._of_client[client] >= MAX_SEATS_OF_CLIENT:
+            idle = (one for one in self._seats.values() if one.session.client == client and not one.busy.locked())
+            oldest = next(idle, None)
+            if oldest is not None:
+                self.close(oldest)
+
     def session(self, session: str) -> Session | None:
         """The facts of an open session by its id."""
         seat = self._seats.get(session)

@@ -12,15 +12,21 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Final
 
+from zcpolicy.approvals.asking import at_work
 from zcpolicy.approvals.question import Answer, Approve, Question, Reject
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
 from zcpolicy.daemon.wire import answer_of
 from zcpolicy.facts import Narrowing
+from zcpolicy.refusals import PermitError
 
 MAX_WAITING: Final = 20
 """Messages of one sender that wait for their turn; more are answered with a refusal."""
+MAX_SENDERS: Final = 50_000
+"""People in one chat; more are refused: names are cheap, and other paths need sessions too. None is forgotten, since that
+would take labels off, and give fresh budgets.
+"""
 MAX_MESSAGE_CHARACTERS: Final = 100_000
 """Characters of one message."""
 
@@ -67,7 +73,12 @@ class Channel:
         self._senders: dict[str, _Sender] = {}
 
     async def receive(self, sender: str, text: str) -> None:
-        """One message. Returns when it is answered, or was the answer to a question, or waits behind another."""
+        """One message. Returns when it is answered, or was the answer to a question, or waits behind another.
+
+        Raises PermitError inside a running tool: what that says in a sender's name is nobody's message.
+        """
+        if at_work():
+            raise PermitError("a tool does not speak for a person")
         try:
             person = self._person(sender)
         except Full as full:
@@ -90,6 +101,8 @@ class Channel:
     def _person(self, sender: str) -> _Sender:
         known = self._senders.get(sender)
         if known is None:
+            if len(self._senders) >= MAX_SENDERS:
+                raise Full("there are as many people in this chat as there may be")
             client = self._host.sessions.client(f"channel {self._name}", sender)
             known = self._senders[sender] = _Sender(self._host.sessions.open(client, interactive=True))
         return known

@@ -94,14 +94,23 @@ class _Gateway:
         only(members, "agent", "text", "session", "resume")
         resume = flag_in(members, "resume")
         agent, text = text_in(members, "agent"), text_in(members, "text", "" if resume else None)
-        seat = self._seat(client, text_in(members, "session", ""))
-        result = await self.host.turn(replace(self._order(agent, text, seat), resume=resume))
+        session = text_in(members, "session", "")
+        self._serves(agent)
+        seat = self._named(client, session) if session else self._opened(client)
+        try:
+            result = await self.host.turn(replace(self._order(agent, text, seat), resume=resume))
+        except BaseException:  # a session that its client does not hear of is closed, whatever the reason
+            if not session:
+                self.host.sessions.close(seat)
+            raise
         return JSONResponse({**told(result), "session": seat.session.id})
 
     async def _tools(self, request: Request, client: str) -> Response:
-        seat = self.host.sessions.open(client, interactive=self._interactive)
+        agent = request.query_params.get("agent", "")
+        self._serves(agent)
+        seat = self._opened(client)
         try:
-            specs = await self.host.tools(self._order(request.query_params.get("agent", ""), "", seat))
+            specs = await self.host.tools(self._order(agent, "", seat))
         finally:
             self.host.sessions.close(seat)
         return JSONResponse({"tools": listed(specs)})
@@ -109,13 +118,12 @@ class _Gateway:
     async def _health(self, _request: Request) -> Response:
         return JSONResponse({"generation": self.host.resolver.newest.generation})
 
-    @property
-    def _interactive(self) -> bool:
-        return self.host.asked_on("gateway").person is not None
-
-    def _order(self, agent: str, text: str, seat: Seat) -> Order:
+    def _serves(self, agent: str) -> None:
+        """Raises TurnRefused, before anything is opened."""
         if agent not in self.agents:
             raise TurnRefused("this agent is not served here")
+
+    def _order(self, agent: str, text: str, seat: Seat) -> Order:
         return Order(
             agent, text, "gateway", seat, narrowing=self.narrowing, site=self.site,
             approvers=self.host.asked_on("gateway"),
@@ -129,10 +137,13 @@ class _Gateway:
             raise _Status(401, "a token of this host is needed")
         return self.host.sessions.client("gateway", digest)
 
-    def _seat(self, client: str, session: str) -> Seat:
-        """The session that the client names, or a new one. Raises _Status, Full."""
-        if not session:
-            return self.host.sessions.open(client, interactive=self._interactive)
+    def _opened(self, client: str) -> Seat:
+        """A new session, in place of the client's oldest where it has as many as it may. Raises Full."""
+        self.host.sessions.forget(client)
+        return self.host.sessions.open(client, interactive=self.host.asked_on("gateway").person is not None)
+
+    def _named(self, client: str, session: str) -> Seat:
+        """The session that the client names. Raises _Status: one that is not there is not begun anew."""
         seat = self.host.sessions.seat(session)
         if seat is None or seat.session.client != client or seat.session.ancestry:
             raise _Status(404, "there is no such session")
