@@ -302,6 +302,17 @@ def test_a_child_is_asked_about_where_its_delegator_is(interactive: bool) -> Non
     assert word(settled(child, Person(YES), "k1")) == ("approved" if interactive else "no-approver")
 
 
+def test_every_argument_stands_in_the_question_in_full_under_its_name() -> None:
+    """What is elided does not count as shown because its text stands somewhere else."""
+    long, run, ada = "a" * 500, start(), Person(NO)
+    settled(run, ada, "k1", run.decide("mail", {"to": long, "body": f"{long} b"}))
+    text = ada.asked[0].text
+    assert f'to: "{long}"' in text
+    assert f'body: "{long} b"' in text
+    settled(run, ada := Person(NO), "k2", run.decide("mail", {"to": "bob"}))
+    assert "in full" not in ada.asked[0].text
+
+
 @pytest.mark.parametrize(
     ("approval", "within", "due"),
     [

@@ -392,6 +392,14 @@ def test_expiry_is_tested_at_use_and_a_clock_set_back_revives_nothing(opened: Ca
     assert opened().consume("b", "u", 1000.0) is None
 
 
+def test_a_clock_set_back_makes_no_yes_last_longer(opened: Callable[[], Any]) -> None:
+    """When it was said is a time that was acted on."""
+    one = opened()
+    now = one.now(1000.0)
+    one.approve(Yes("b", once=False, use="", expires=now + 60.0, by="ann"))
+    assert opened().now(0.0) >= now
+
+
 def test_revoked_yeses_are_gone(opened: Callable[[], Any]) -> None:
     ledger, other = opened(), opened()
     for binding in ("b1", "b2", "b3"):

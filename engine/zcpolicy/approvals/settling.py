@@ -198,5 +198,5 @@ class Settling:
 def _text(asked: Decision) -> str:
     """What a person is asked, and every argument in full: nobody says yes to what was left out."""
     text = asked.for_person
-    whole = [escaped(json_text(value, safe=False)) for value in asked.arguments.values()]
+    whole = [f"{escaped(name)}: {escaped(json_text(value, safe=False))}" for name, value in asked.arguments.items()]
     return text if all(one in text for one in whole) else f"{text}\nin full: {', '.join(whole)}"

@@ -156,6 +156,7 @@ class SqliteLedger:
         """Puts a yes on record."""
         row = (dumps(yes.binding), yes.once, dumps(yes.use), yes.expires, dumps(yes.by))
         with self._transaction("BEGIN IMMEDIATE", 0.0) as (db, now):
+            self._tick(db, now)
             db.execute("INSERT INTO yeses VALUES (NULL, ?, ?, ?, ?, ?, NULL, ?)", (*row, now))
 
     def consume(self, binding: str, use: str, clock: float) -> Yes | None:
