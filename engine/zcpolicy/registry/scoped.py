@@ -24,8 +24,6 @@ from zcpolicy.registry.sources import USUAL_FOUND, AssemblyError, Run, ToolSourc
 from zcpolicy.registry.view import current, is_loaded, offered, visible
 from zcpolicy.sealed import Sealed, final
 
-__all__ = ["AssemblyError", "Prompt", "ScopedToolRegistry"]
-
 
 @final
 class ScopedToolRegistry(Sealed):
