@@ -9,6 +9,8 @@ from functools import cache
 
 import pytest
 
+from zcpolicy.parity import reference
+
 from .blocks import ROOT
 from .said import FOREIGN, UNKNOWN, said
 
@@ -135,6 +137,13 @@ def sayings() -> dict[str, set[str]]:
 @pytest.mark.parametrize("what", PLACES)
 def test_it_is_said_where_it_belongs_and_nowhere_else(what: str) -> None:
     assert {name for name, words in sayings().items() if what in words} == PLACES[what]
+
+
+def test_every_path_is_driven_with_every_setting() -> None:
+    """A file that is put beside the paths is one: the parity harness has to know it by its name."""
+    files = {path.stem for path in (ROOT / "engine/zcpolicy/daemon/paths").glob("*.py")} - {"__init__"}
+    assert {f"zcpolicy/daemon/paths/{name}.py" for name in files} == PATHS
+    assert files <= {path.name for path in reference.PATHS}
 
 
 SEVENTH: dict[str, tuple[str, str]] = {
