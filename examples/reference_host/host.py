@@ -12,16 +12,14 @@ from typing import Any
 import httpx
 
 import policy_lang
-from zcpolicy import Resolver
+from zcpolicy import HostTool, ResolvedModelAccess, Resolver, ToolContext, ToolSources
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.run import later, run_due
 from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.daemon.tools import delegate_tool
-from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.scripted import ScriptedModel, calls
-from zcpolicy.registry.sources import HostTool, ToolContext, ToolSources
 
 HERE = Path(__file__).parent
 NIGHT = 1_800_000_000.0
