@@ -57,6 +57,7 @@ PLACES: dict[str, set[str]] = {
     "unlisted": {EXECUTION, RESOLVER},
     "enrol": {EXECUTION},
     "State": {"zcpolicy/authority.py", EXECUTION, RESOLVER, "zcpolicy/ledgers/contract.py", "zcpolicy/ledgers/reservations.py"},
+    "executions_of": {RESOLVER, "zcpolicy/parity/stage.py"},
     "ticket_of": {EXECUTION},
     "ticket_for": {CONTEXT},
     "redeemed": {HOST},
@@ -70,6 +71,8 @@ PLACES: dict[str, set[str]] = {
     # models: `stream` is also the body of a request over HTTP
     ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py"},
     # calls and tools
+    ".permit": {"zcpolicy/registry/capabilities.py", "policy_lang/cli/decide.py", "policy_lang/testing.py"},
+    ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE},
     "admit": {NAMES, GATE, BATCH, CONTEXT},
     "admit_all": {NAMES, GATE, CONTEXT},
     "perform": {GATE, BATCH, CONTEXT},
@@ -163,6 +166,9 @@ SEVENTH: dict[str, tuple[str, str]] = {
     "resumed by hand": ("from zcpolicy.tickets import resumed\ndef f(*a):\n  return resumed(*a)", "import resumed"),
     "of a decision": ("def f(r, s):\n  return r.decide('a', 't', {}, session=s).run", ".run"),
     "of a ticket": ("from zcpolicy.tickets import redeemed\ndef f(t):\n  return redeemed(t)[0]", "redeemed"),
+    "somebody else's": ("from zcpolicy.authority import executions_of\ndef f(r):\n  return executions_of(r)[0]", "executions_of"),
+    "a permit without the gate": ("def f(run, d):\n  return run.permit(d)", ".permit"),
+    "an answer": ("async def f(run, q, a):\n  await run.approvals.answer(q, a)", ".approvals"),
     "of the host": ("def f(host, o):\n  return host.execution(o)", ".execution"),
     "a forged record": ("from zcpolicy.authority import State\ndef f(*a):\n  return execution(State(*a))", "State"),
     "a forged record, renamed": ("from zcpolicy.authority import State as S\ndef f(*a):\n  return S(*a)", "State"),
