@@ -284,6 +284,28 @@ def test_29a_a_procedure_is_bounded_by_the_call_that_starts_it(tmp_path: Path) -
     run(tmp_path, story, policy=POLICY.replace("delegate to tester", "delegate depth 3; delegate to tester"))
 
 
+def test_no_step_of_a_procedure_begins_once_the_call_is_over(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        left: list[asyncio.Task[list[StepResult]]] = []
+
+        async def leave(world: World, context: ToolContext) -> str:
+            steps = (WorkflowStep("act"), WorkflowStep("act again"))
+            left.append(asyncio.create_task(run_procedure(world.host, context.later("publisher"), steps)))
+            await asyncio.sleep(0)
+            return "left"
+
+        with_tool(world, leave)
+        own = world.script("lead", calls(("fetch", {"url": "x"})), "done")
+        other = world.script("publisher", "acted", "acted again")
+        await run_once(world.host, "lead", "x")
+        with pytest.raises(ResolveError, match="the call is over"):
+            await left[0]
+        assert len(own.requests) == 2
+        assert len(other.requests) <= 1
+
+    run(tmp_path, story)
+
+
 def test_a_procedure_has_a_ticket_of_a_call(tmp_path: Path) -> None:
     async def story(world: World) -> None:
         with pytest.raises(ResolveError, match="no ticket that a call was given"):

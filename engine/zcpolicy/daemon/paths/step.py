@@ -57,16 +57,23 @@ async def run_workflow(host: Host, workflow: Workflow, order: Order) -> list[Ste
 
 
 async def run_procedure(host: Host, ticket: Ticket, steps: tuple[WorkflowStep, ...]) -> list[StepResult]:
-    """Runs a workflow for a tool, while its call runs: of the ticket's agent, bounded by the call's execution, and on the
-    terms of its turn. Raises ResolveError where the ticket is of no such call, Full.
+    """Runs a workflow for a tool: of the ticket's agent, bounded by the call's execution, and on the terms of its turn.
+
+    No step begins once the call is over. Raises ResolveError then, and where the ticket is of no such call; Full.
     """
     run, agent, above = host.of_call(ticket)
     seat = host.sessions.open(run.session.client, interactive=True, above=run.session)
     order = below(above, agent=agent, text="", surface="step", seat=seat, parent=run, independent=False)
+    went: list[StepResult] = []
     try:
-        return await run_workflow(host, Workflow(agent, steps), replace(order, later=True))
+        for step in steps:
+            host.of_call(ticket)
+            went += await run_workflow(host, Workflow(agent, (step,)), replace(order, later=True))
+            if went[-1].status == "failed":
+                break
     finally:
         host.sessions.close(seat)
+    return went
 
 
 async def _step_of_another(host: Host, own: Order, step: WorkflowStep) -> StepResult:
