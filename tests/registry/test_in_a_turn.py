@@ -214,6 +214,19 @@ def test_a_pinned_resource_counts_as_a_call(tmp_path: Path) -> None:
     assert log == ["start", "read readme", "end"]
 
 
+def test_a_pinned_resource_meets_no_require() -> None:
+    """The model did not read it: the host did."""
+    told = answers(
+        "agent a { connect forge; allow mcp_resources, file_read; require mcp_resources before file_read }",
+        ("file_read", {"path": "/a"}),
+        ("mcp_resources", {"server": "forge", "uri": "forge://readme"}),
+        ("file_read", {"path": "/a"}),
+        sources=ToolSources(BUILTINS, servers={"forge": McpServer(Shelf([]).connect, ("forge://readme",))}),
+    )
+    assert told[1:] == ["forge://readme", "file_read {'path': '/a'}"]
+    assert told[0] == "Something has to be done before this call is permitted. Do that first."
+
+
 # --- deferred tools --------------------------------------------------------------------------------------------
 
 SEARCHES = "agent a { connect forge; allow tool_search, forge/get_issue, forge/set_rate }"
