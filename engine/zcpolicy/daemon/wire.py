@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from zcpolicy.call import Malformed, read_json, sound
 from zcpolicy.exact import is_object
-from zcpolicy.facts import ToolName
 from zcpolicy.loop.turn import TurnResult
 from zcpolicy.registry.sources import ToolSpec
+from zcpolicy.texts import tool_json
 
 MAX_REQUEST_BYTES: Final = 1_048_576
 """Bytes of one request, over a socket or HTTP."""
@@ -76,15 +76,6 @@ def told(result: TurnResult) -> dict[str, Any]:
 def listed(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     """A listing of tools."""
     return [
-        {
-            "name": _structured(one.name),
-            "wire": one.wire,
-            "description": one.description,
-            "parameters": one.parameters,
-        }
+        {"name": tool_json(one.name), "wire": one.wire, "description": one.description, "parameters": one.parameters}
         for one in specs
     ]
-
-
-def _structured(name: ToolName) -> str | list[str]:
-    return name if isinstance(name, str) else list(name)
