@@ -219,6 +219,7 @@ class Resolver(Sealed):
             self._charge_delegation(parent, agent)
         if parent is not None and facts is not parent.session:
             put(facts, "ancestry", _line(parent))
+            parent.session.mark(facts.labels)  # what a restored child has seen, its delegator may hear of
         if wanted:
             load(facts, frozenset(wanted))
         saved = None if narrowing is None else portable(narrowing, self.program)

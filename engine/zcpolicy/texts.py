@@ -144,8 +144,6 @@ def _collect(condition: Any, found: set[str]) -> None:
 
 def json_text(value: Any, *, safe: bool = True) -> str:
     """JSON text on one line; exact numbers as numbers, not as text. `safe`: fit for a terminal as it is."""
-    from json import dumps
-
     if is_object(value):
         return (
             "{"
@@ -157,15 +155,16 @@ def json_text(value: Any, *, safe: bool = True) -> str:
     if isinstance(value, str):
         return _quoted(value, safe)
     if value is None or isinstance(value, bool):
-        return dumps(value)
+        return {None: "null", True: "true", False: "false"}[value]
     return repr(value) if isinstance(value, float) else _number(value)
 
 
 def _quoted(text: str, safe: bool) -> str:
     """A JSON string; if `safe`, what a terminal acts on, or nobody sees, is written by its number."""
     from json import dumps
+    from json.encoder import encode_basestring
 
-    found = dumps(text, ensure_ascii=False)
+    found = encode_basestring(text)
     return found if not safe or _plain(found) else "".join(one if _seen(one) else dumps(one)[1:-1] for one in found)
 
 

@@ -203,6 +203,13 @@ def test_labels_of_a_child_are_its_delegators_at_once() -> None:
     assert above.session.labels == {"l", "m"}
 
 
+def test_labels_that_a_childs_session_brings_are_its_delegators_too() -> None:
+    resolver = Resolver(program(TOOLS, body("a", READ, delegate=to("b")), body("b", READ), labels=["l"]))
+    above = resolver.resolve("a", session=Session())
+    resolver.resolve("b", parent=above, session=Session(labels=["l"]))
+    assert above.session.labels == {"l"}
+
+
 def test_a_skill_loaded_above_reaches_a_child_that_is_made_later() -> None:
     """Also where the execution in between has decided nothing since."""
     policy = """zcpolicy 1
