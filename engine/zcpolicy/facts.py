@@ -5,6 +5,7 @@ In: values from the host. Out: `Session`, `Entry`, `Narrowing`. Nothing here dec
 
 from __future__ import annotations
 
+from _thread import RLock
 from os import urandom
 
 from zcpolicy.sealed import put
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 ToolName = str | tuple[str, str]
 """A tool: `name` of the host's own, `(server, name)` of an MCP server."""
+
+_marking: Final = RLock()
+"""Held while labels are put on: gates mark in threads, and none may be lost."""
 
 MAX_HISTORY: Final = 100_000
 """Entries that a session keeps; the oldest go first, so that a `require` may then deny."""
@@ -70,6 +74,7 @@ class Session:
 
     __slots__ = (
         "_drift",
+        "_marks",
         "above",
         "ancestry",
         "client",
@@ -141,6 +146,7 @@ class Session:
         self.ancestry: tuple[tuple[str, str], ...] = ()  # (agent, session) above, of a child's session; the resolver's
         self.never = _names(never, "never")
         self._drift: dict[ToolName, Drift] = dict(drift or {})
+        self._marks: dict[str, int] = {}
         self.ledger = ledger
         if above is not None:
             put(self, "labels", self.labels | above.labels)
@@ -155,9 +161,18 @@ class Session:
     def mark(self, labels: Iterable[str]) -> None:
         """Adds labels, to the sessions above as well: what a child has seen, its delegator may hear of. None is taken off."""
         found = _names(labels, "labels")
-        put(self, "labels", self.labels | found)
-        if self.above is not None and not found <= self.above.labels:
-            self.above.mark(found)
+        if not found:
+            return
+        with _marking:
+            put(self, "labels", self.labels | found)
+            for label in found:
+                self._marks[label] = self._marks.get(label, 0) + 1
+            if self.above is not None:
+                self.above.mark(found)
+
+    def marked(self, label: str) -> int:
+        """How often a label was put on since the session is there, also when it had it already."""
+        return self._marks.get(label, 0)
 
     @property
     def drift(self) -> Mapping[ToolName, Drift]:
@@ -194,7 +209,7 @@ class Session:
 _KEPT: Final = {
     "labels": ": `mark` adds to them",
     "skills": ": `load_skill` adds to them",
-    **dict.fromkeys(("_drift", "above", "ancestry", "client", "id", "origin"), ""),
+    **dict.fromkeys(("_drift", "_marks", "above", "ancestry", "client", "id", "origin"), ""),
 }
 """What nobody takes off a session, or makes another's; and what to do instead."""
 

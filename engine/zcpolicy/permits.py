@@ -36,10 +36,10 @@ def record(decision: Decision, ok: bool) -> None:
     remember(decision, ok=ok, at=held.at)
 
 
-def mark(decision: Decision) -> list[str]:
+def mark(decision: Decision) -> frozenset[str]:
     """Puts the labels of a call on its session: when it is permitted, before it runs, whatever comes of it. Those labels."""
     plan, run = decision.verdict.plan, decision.run
-    labels = [] if plan is None else labels_of(plan, decision.arguments, run)
+    labels = frozenset[str]() if plan is None else frozenset(labels_of(plan, decision.arguments, run))
     run.session.mark(labels)
     return labels
 

@@ -145,6 +145,42 @@ def test_the_mark_of_a_later_call_does_not_unsettle_those_before_it(switch: str)
     assert on.names == ["mail", "fetch"]
 
 
+@pytest.mark.parametrize("switch", ["on", "off"])
+def test_the_mark_of_a_later_call_does_not_hide_a_label_that_came_meanwhile(switch: str) -> None:
+    rules = f"allow pipeline, look, mail, fetch; mark untrusted on fetch; {UNMARKED}"
+    on = bringing(f"{rules}; runtime {{ parallel_tools {switch} }}")
+    piped(on, LOOK, MAIL, FETCH)
+    assert on.names == ["pipeline", "look"]
+    on = bringing(f"{rules}; runtime {{ parallel_tools {switch} }}")
+    play(on, calls(("look", {"at": "x"}), ("mail", {"to": "x"}), ("fetch", URL)), "done")
+    assert on.names == ["look", "fetch"]
+
+
+def test_two_marks_of_one_call_are_one() -> None:
+    twice = 'mark untrusted on fetch; mark untrusted on fetch when args.url.host == "x.org"'
+    on = stage(f"allow pipeline, mail, fetch; {twice}; {UNMARKED}")
+    assert piped(on, MAIL, FETCH) == ["1. mail is done\n2. fetch is done"]
+
+
+def test_a_label_that_a_child_brings_is_news_whoever_brought_it_before() -> None:
+    session = Session(labels=["private"])
+    child = Session(above=session)
+    session.mark(["untrusted"])
+    assert (session.marked("untrusted"), session.marked("private")) == (1, 0)
+    child.mark(["untrusted"])
+    assert session.marked("untrusted") == 2
+
+
+def test_a_context_that_cannot_be_told_runs_nothing() -> None:
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError("inside")
+
+    on = stage("allow mail", session=Session(context={"channel": Mute()}))
+    result, _ = play(on, calls(("mail", {"to": "x"})), "done")
+    assert (result.status, told(result), on.names) == ("done", [CHANGED], [])
+
+
 def test_nobody_is_asked_twice_for_what_did_not_change() -> None:
     asked: list[str] = []
 

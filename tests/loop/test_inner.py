@@ -95,6 +95,60 @@ def test_a_step_that_fails_counts_and_the_next_one_runs() -> None:
     assert answers == ["[failed] 1. failed: The tool failed.\n2. mail is done"]
 
 
+def nested(levels: int, width: int) -> dict[str, Any]:
+    """Pipelines of pipelines; at the bottom they look."""
+    if levels == 0:
+        return {"tool": "look", "arguments": {"at": "x"}}
+    return {"tool": "pipeline", "arguments": {"steps": [nested(levels - 1, width)] * width}}
+
+
+def test_all_calls_that_one_call_leads_to_are_counted_together() -> None:
+    on, answers = piped("allow pipeline, look", *[nested(1, 40)] * 40)
+    assert on.names.count("look") == 24 * 40  # with the 40 pipelines that is as many whole ones as 1,000 has room for
+    assert answers[0].count("this is more than one call may lead to") == 16
+
+
+def test_tools_that_run_tools_are_bounded_in_depth() -> None:
+    on, answers = piped("allow pipeline, look", nested(20, 1))
+    assert (on.names.count("pipeline"), on.names.count("look")) == (17, 0)
+    assert "this is more than one call may lead to" in answers[0]
+
+
+def test_other_turns_go_on_while_a_tool_makes_many_calls() -> None:
+    on = stage("allow pipeline, look", pipeline=pipeline_tool().run)
+
+    async def story() -> float:
+        longest = 0.0
+
+        async def beats() -> None:
+            nonlocal longest
+            while True:
+                before = asyncio.get_running_loop().time()
+                await asyncio.sleep(0)
+                longest = max(longest, asyncio.get_running_loop().time() - before)
+
+        heart = asyncio.create_task(beats())
+        await on.turn(ScriptedModel(calls(("pipeline", {"steps": [nested(1, 99)] * 9})), "done"))
+        heart.cancel()
+        return longest
+
+    assert asyncio.run(story()) < 0.3
+    assert on.names.count("look") == 9 * 99
+
+
+def test_steps_whose_time_is_over_are_not_made() -> None:
+    async def slow(_arguments: dict[str, Any], _context: ToolContext) -> str:
+        await asyncio.sleep(0.4)
+        return "late"
+
+    on = stage(
+        "allow pipeline, look; runtime { turn_timeout 1s, call_timeout 60s }", pipeline=pipeline_tool().run, look=slow
+    )
+    result, _ = play(on, calls(("pipeline", {"steps": [nested(0, 1)] * 20})), "done")
+    assert (result.status, on.names.count("look") <= 4) == ("stopped", True)
+    assert on.open_reservations() == []
+
+
 # --- skills --------------------------------------------------------------------------------------------------------
 
 SKILL = {"deploy": SkillSource("how to deploy", "First look, then leap.")}

@@ -3,6 +3,7 @@
 It keeps no transcript in bounds, counts no requests and looks at no clock: `DIVERGING` says what that costs it.
 """
 
+import asyncio
 from functools import partial
 from secrets import token_hex
 
@@ -76,7 +77,8 @@ async def called(run: ResolvedAgentExecution, registry: ScopedToolRegistry, io: 
         return found.text
     if isinstance(found, Paused):
         return "somebody has to be asked first"
-    return (await perform(found, CallContext(run, io, found.key, SECONDS), SECONDS)).text
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    return (await perform(found, CallContext(run, io, found.key, deadline), SECONDS)).text
 
 
 async def asked(access: ResolvedModelAccess, request: ModelRequest) -> ModelResponse:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from zcpolicy.approvals.question import Approvers
-from zcpolicy.events import Event
+from zcpolicy.events import Event, nowhere
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.messages import Model
 from zcpolicy.registry.sources import ToolResult
@@ -38,10 +38,6 @@ child is resolved with `parent=` and has a registry and a loop of its own. A chi
 """
 
 
-def _nowhere(_event: Event) -> None:
-    """For hosts that keep no record."""
-
-
 def _unheard(_piece: str) -> None:
     """For hosts that do not stream."""
 
@@ -59,6 +55,6 @@ class ResolvedIo:
     """
 
     approvers: Approvers = field(default_factory=Approvers)
-    record: Callable[[Event], None] = _nowhere
+    record: Callable[[Event], None] = nowhere
     emit: Callable[[str], None] = _unheard
     delegate: Delegate = _nobody

@@ -6,6 +6,7 @@ judged. What it may do stands in a private record, so that a forged or altered o
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from decimal import Decimal
@@ -118,13 +119,13 @@ class Admitted(Sealed):
 
 
 class Taken(NamedTuple):
-    """A call that may run. `on`: what it was decided on. `beside`: labels of calls that were admitted along, which are no
-    news to it. `at`: when it was reserved. `runner`: None where the host has no registry, and runs it itself.
+    """A call that may run. `on`: what it was decided on. `beside`: the marks of calls that were admitted along, which
+    are no news to it. `at`: when it was reserved. `runner`: None where the host has no registry, and runs it itself.
     """
 
     decision: Decision
     on: Standing
-    beside: set[str]
+    beside: Counter[str]
     at: float
     runner: Run | None
 

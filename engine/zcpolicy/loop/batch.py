@@ -5,6 +5,7 @@ before it ran; in parallel all are admitted, in order, before the first runs.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -55,12 +56,12 @@ class Batch:
             await self._at_once(pending)
             return
         for one in pending:
-            beside = set[str]()
+            beside = Counter[str]()
             self._add(await self._answer(one, beside, await self._admit(one, beside)))
 
     async def _at_once(self, pending: Sequence[Numbered]) -> None:
         found: list[tuple[Numbered, Admitted | Refused]] = []
-        beside = set[str]()
+        beside = Counter[str]()
         ended: Ended | None = None
         async with AsyncExitStack() as held:
             for one in pending:
@@ -76,7 +77,7 @@ class Batch:
         if ended is not None:
             raise ended
 
-    async def _together(self, found: Sequence[tuple[Numbered, Admitted | Refused]], beside: set[str]) -> None:
+    async def _together(self, found: Sequence[tuple[Numbered, Admitted | Refused]], beside: Counter[str]) -> None:
         answers: dict[int, Message] = {}
 
         async def answer(one: Numbered, outcome: Admitted | Refused) -> None:
@@ -93,7 +94,7 @@ class Batch:
             for number in sorted(answers):
                 self._add(answers[number])
 
-    async def _admit(self, one: Numbered, beside: set[str]) -> Admitted | Refused:
+    async def _admit(self, one: Numbered, beside: Counter[str]) -> Admitted | Refused:
         """`beside`: labels of the calls that are admitted along. Raises Ended."""
         number, call = one
         left = self._left()
@@ -113,7 +114,7 @@ class Batch:
             raise Ended("paused", "asked", spelled(found.decision.tool), questions=found.questions)
         return found
 
-    async def _answer(self, one: Numbered, beside: set[str], outcome: Admitted | Refused) -> Message:
+    async def _answer(self, one: Numbered, beside: Counter[str], outcome: Admitted | Refused) -> Message:
         _, call = one
         try:
             found = await sent(outcome, partial(self._admit, one, beside), partial(self._result, call.id))

@@ -6,6 +6,7 @@ INVARIANT: whatever is given out here asks `CallContext._acting` at each use; wh
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -29,28 +30,46 @@ from zcpolicy.tickets import Ticket, ticket_for
 T = TypeVar("T")
 
 MAX_INNER_CALLS: Final = 1_000
-"""Calls that a tool may ask for at once."""
+"""Calls that one call may lead to, those of the tools that it calls included."""
+MAX_INNER_DEPTH: Final = 16
+"""Tools that run tools, one inside the other."""
 
 OVER: Final = "the call is over, and what it was given with it"
 NEEDS_A_PERSON: Final = "it needs an approval that is still to come. Make that call by itself."
+TIME_OVER: Final = "The call was not made: the time of the turn is over."
 ONE_BEFORE: Final = "The call was not made, since one before it was not."
 
 
 class CallContext:
     """A `ToolContext`. `key`: of the call that runs; `deadline`: of the turn, by the event loop's clock.
 
+    `led`, `depth`: of an inner call, what its outermost call has led to, and how many tools it is inside.
+
     It is open once, from `async with` until the tool has run. Before and after that everything that acts raises
     PermitError, and what was under way is cut off.
     """
 
-    __slots__ = ("_deadline", "_io", "_key", "_loop", "_numbers", "_phase", "_run", "_under_way")
+    __slots__ = (
+        "_deadline", "_depth", "_io", "_key", "_led", "_loop", "_numbers", "_phase", "_run", "_under_way",
+    )  # fmt: skip
 
-    def __init__(self, run: ResolvedAgentExecution, io: ResolvedIo, key: str, deadline: float) -> None:
+    def __init__(
+        self,
+        run: ResolvedAgentExecution,
+        io: ResolvedIo,
+        key: str,
+        deadline: float,
+        *,
+        led: "_Led | None" = None,
+        depth: int = 0,
+    ) -> None:
         self._run = run
         self._io = io
         self._key = key
         self._deadline = deadline
         self._numbers = count(1)
+        self._led = led or _Led()
+        self._depth = depth
         self._phase: Literal["new", "open", "over"] = "new"
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -115,12 +134,11 @@ class CallContext:
         """
         self._acting()
         wanted = tuple(calls)
-        if len(wanted) > MAX_INNER_CALLS:
-            raise InnerRefused(f"Nothing was run: more than {MAX_INNER_CALLS} calls at once.")
+        self._led.to(len(wanted), self._depth)
         return await self._while_open(partial(self._made, wanted, f"{self._key}.{next(self._numbers)}"))
 
     async def _made(self, wanted: Sequence[InnerCall], key: str) -> list[ToolResult]:
-        beside = set[str]()
+        beside = Counter[str]()
         found = await admit_all(self._acting(), wanted, self._io, key=key, beside=beside)
         if isinstance(found, Refused):
             raise InnerRefused(f"Nothing was run, because of {spelled(found.decision.tool)}: {found.text}")
@@ -131,6 +149,9 @@ class CallContext:
             for one in found:
                 await held.enter_async_context(one)
             for call, one in zip(wanted, found, strict=True):
+                if self._loop.time() >= self._deadline:
+                    results.append(ToolResult(TIME_OVER, ok=False))
+                    break
                 again = partial(self._admitted, call, one.key, beside)
                 outcome = await sent(one, again, self._performed)
                 if isinstance(outcome, ToolResult):
@@ -140,12 +161,12 @@ class CallContext:
                 break
         return results + [ToolResult(ONE_BEFORE, ok=False)] * (len(wanted) - len(results))
 
-    async def _admitted(self, call: InnerCall, key: str, beside: set[str]) -> Admitted | Refused | Paused:
+    async def _admitted(self, call: InnerCall, key: str, beside: Counter[str]) -> Admitted | Refused | Paused:
         return await admit(self._acting(), call.tool, call.arguments, self._io, key=key, beside=beside)
 
     async def _performed(self, call: Admitted) -> ToolResult:
         self._acting()
-        given = CallContext(call.decision.run, self._io, call.key, self._deadline)
+        given = CallContext(call.decision.run, self._io, call.key, self._deadline, led=self._led, depth=self._depth + 1)
         return await perform(call, given, self._deadline - self._loop.time())
 
     async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
@@ -174,6 +195,21 @@ class CallContext:
     def later(self, agent: str = "") -> Ticket:
         """For the host's scheduler, while this call runs: the agent may run later, bounded by it. Raises ResolveError."""
         return ticket_for(self._acting, agent or self._acting().agent)
+
+
+class _Led:
+    """How many calls one call has led to, those of the tools that it calls included."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def to(self, calls: int, depth: int) -> None:
+        """So many more, `depth` tools inside the outermost. Raises InnerRefused."""
+        if self.calls + calls > MAX_INNER_CALLS or depth >= MAX_INNER_DEPTH:
+            raise InnerRefused("Nothing was run: this is more than one call may lead to.")
+        self.calls += calls
 
 
 class _View:

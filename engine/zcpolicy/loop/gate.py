@@ -4,6 +4,8 @@ In: a sealed execution, a tool, its arguments, the ways to ask. Out: `Admitted`,
 that is performed, its result.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -66,17 +68,18 @@ async def admit(
     key: str = "",
     cost: Costs | None = NOTHING,
     within: float | None = None,
-    beside: set[str] | None = None,
+    beside: Counter[str] | None = None,
 ) -> Admitted | Refused | Paused:
     """Decides, asks, decides again, reserves and marks. `arguments`: an object, or JSON text, which is judged as text.
 
     `key`: of this one call, never from a model; "": a new one. `cost`: what it is thought to spend, by currency; None:
     that is not known. `within`: seconds for asking. `beside`: the labels of calls that are admitted before the first of
-    them runs, which share one set: they unsettle none of those. Raises SealError, and PermitError inside an approver that
+    them runs, which share one: their marks unsettle none of those. Raises SealError, and PermitError inside an approver that
     is asked for the same tree of executions.
     """
     genuine(execution)
     refuse_if_asked(execution)
+    await asyncio.sleep(0)  # however many calls a tool makes, other turns go on, and time limits are heard
     wanted = _Wanted(execution, tool, arguments, io, key or token_hex(16), cost, beside)
     until = None if within is None else monotonic() + within
     for _ in range(MAX_ROUNDS):
@@ -105,11 +108,11 @@ async def admit_all(
     io: ResolvedIo,
     *,
     key: str = "",
-    beside: set[str] | None = None,
+    beside: Counter[str] | None = None,
 ) -> list[Admitted] | Refused | Paused:
     """Every call, each under the marks of those before it; if one is not admitted, none is. Raises as `admit`."""
     genuine(execution)
-    outer, shared = key or token_hex(16), set[str]() if beside is None else beside
+    outer, shared = key or token_hex(16), Counter[str]() if beside is None else beside
     found: list[Admitted] = []
     async with AsyncExitStack() as held:
         for number, call in enumerate(wanted, 1):
@@ -134,7 +137,7 @@ class _Wanted:
         io: ResolvedIo,
         key: str,
         cost: Costs | None,
-        beside: set[str] | None,
+        beside: Counter[str] | None,
     ) -> None:
         self.execution = execution
         self.tool = tool
@@ -142,7 +145,7 @@ class _Wanted:
         self.io = io
         self.key = key
         self.cost = cost
-        self.beside = set[str]() if beside is None else beside
+        self.beside = Counter[str]() if beside is None else beside
         self.approved: Approved | None = None
         self.edited = False
 

@@ -83,7 +83,7 @@ class _Turn:
         self.key, self.batch, self.iteration, self.before = self.part, "", 0, 0.0
         if resume is not None:
             self._take_up(resume)
-        if execution.parent is None or execution.parent.session is not execution.session:
+        if all(one.session is not execution.session for one in execution.above()):
             execution.session.turn = self.key  # what is limited per turn is counted by it
         self.began = asyncio.get_running_loop().time()
 

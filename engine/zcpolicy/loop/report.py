@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from zcpolicy.decision import Decision
-from zcpolicy.events import Event
+from zcpolicy.events import tell
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.windows import NoTime, told
 
 if TYPE_CHECKING:
     from zcpolicy.events import Kind
@@ -24,11 +23,7 @@ class HostFault(Exception):
 def report(io: ResolvedIo, kind: Kind, run: ResolvedAgentExecution, **data: Any) -> None:
     """Puts an event on record. Raises HostFault."""
     try:
-        at = told(run.session.clock)
-    except NoTime:
-        at = 0.0
-    try:
-        io.record(Event(kind, at, run.identity, data))
+        tell(io.record, kind, run, data)
     except Exception as error:
         raise HostFault("what happened could not be put on record") from error
 

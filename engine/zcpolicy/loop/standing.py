@@ -4,6 +4,7 @@ In: a session. Out: `Standing`. Labels that come from what ran meanwhile, anothe
 decision one about something else; the limits are the ledger's, and not looked at here.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 from zcpolicy.execution import ResolvedAgentExecution
@@ -13,25 +14,38 @@ from zcpolicy.facts import Session
 class Standing(NamedTuple):
     """The facts of a session. `said`: those that may be altered in place, as text; `labels`: before the call's own."""
 
-    said: str
+    said: object
     fixed: tuple[object, ...]
     labels: frozenset[str]
 
-    def holds(self, run: ResolvedAgentExecution, beside: set[str]) -> bool:
-        """Whether the execution is the newest, with these facts. `beside`: labels that are no news.
+    def holds(self, run: ResolvedAgentExecution, beside: Counter[str]) -> bool:
+        """Whether the execution is the newest, with these facts. `beside`: how often calls that were admitted along put a
+        label on, which is no news; that somebody else did, too, is.
 
         Raises ResolveError where the newest policy has no such execution.
         """
-        now = standing_of(run.session)
-        same = (now.said, now.fixed) == (self.said, self.fixed) and now.labels - beside <= self.labels
-        return same and run.renewed() is run
+        session = run.session
+        now = standing_of(session)
+        news = [label for label in now.labels - self.labels if session.marked(label) != beside[label]]
+        return not news and (now.said, now.fixed) == (self.said, self.fixed) and run.renewed() is run
 
 
 def standing_of(session: Session) -> Standing:
     """The facts of now. Taken before the decision is made, so that nothing slips in between."""
-    altered = (session.context, session.env, session.server_cwd, session.drift)
     fixed = (
         session.client, session.id, session.cwd, session.interactive, session.platform, session.supplies_defaults,
         session.ledger, session.skills, session.resolve_link, session.history is None,
     )  # fmt: skip
-    return Standing(repr(altered), fixed, session.labels)
+    return Standing(_said(session), fixed, session.labels)
+
+
+def _said(session: Session) -> object:
+    drift: list[object] = []
+    one: Session | None = session
+    while one is not None:
+        drift.append(dict(one.drift))
+        one = one.above
+    try:
+        return repr((session.context, session.env, session.server_cwd, drift))
+    except Exception:  # noqa: BLE001 - a value of the host's that cannot be told: never the same as before
+        return object()
