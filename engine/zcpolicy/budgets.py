@@ -82,6 +82,9 @@ class Budgets:
         else:
             amounts = {**CALL, **money_of(cost)}
             found = self._take(key, plan.limits, amounts, plan.name, decision.arguments)
+        if decision.effect == "ask" and key in self._unrecorded:
+            self._unrecorded.discard(key)
+            found = unavailable((), "that one yes starts one call cannot be told")
         if isinstance(found, Verdict):
             found.plan, found.tool = plan, plan.name
             found.bits, found.said = decision.verdict.bits, decision.verdict.said

@@ -10,6 +10,7 @@ from tests.budgets.stories import Story, access, agent, call, reserve
 from zcpolicy import PermitError, ResolvedAgentExecution, Session
 from zcpolicy.authority import SealError
 from zcpolicy.budgets import Budgets
+from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.loop.messages import Usage
 from zcpolicy.prices import PriceTable
@@ -43,6 +44,20 @@ def test_calls_under_a_limit_are_denied_and_others_run(case: str, ledger: Ledger
     run.budgets.release("again")
     assert run.permit(run.decide("pong", {})).effect == "allow"
     assert len(run.session.history or []) == 1
+
+
+@pytest.mark.parametrize("case", OUTAGES)
+def test_a_call_that_somebody_said_yes_to_needs_the_ledger(case: str, ledger: Ledger) -> None:
+    """That one yes starts one call, it alone knows."""
+    run = Story(agent(more="ask pong"), ledger=ledger).run(interactive=True)
+    decision = run.decide("pong", {})
+    assert decision.effect == "ask"
+    OUTAGES[case](run)
+    found = run.budgets.reserve(decision, "k")
+    assert (isinstance(found, Verdict), getattr(found, "reason", "")) == (True, "ledger-unavailable")
+    with pytest.raises(PermitError, match="ledger-unavailable"):
+        run.permit(decision, approved=True)
+    assert not run.budgets.dispatch("k")
 
 
 @pytest.mark.parametrize("case", OUTAGES)
