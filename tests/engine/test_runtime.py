@@ -53,6 +53,12 @@ def test_an_independent_child_has_its_own() -> None:
     assert of(made.resolve("c", parent=made.resolve("a"))) == DEFAULTS._replace(recall=4)
 
 
+def test_a_turn_of_an_independent_child_has_no_more_requests_than_its_delegator() -> None:
+    """What it spends counts above it as well, so that it could not make more."""
+    made = resolver("limit 7 iterations per turn")
+    assert of(made.resolve("c", parent=made.resolve("a"))).iterations == 7
+
+
 def test_a_skill_narrows_from_its_load() -> None:
     run = resolver().resolve("a")
     run.load_skill("slow")

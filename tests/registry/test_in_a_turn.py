@@ -227,6 +227,21 @@ def test_a_pinned_resource_meets_no_require() -> None:
     assert told[0] == "Something has to be done before this call is permitted. Do that first."
 
 
+def test_a_pinned_resource_goes_with_its_server() -> None:
+    policy = "tool spare/x() risk low\nbundle spare { server spare }\nagent a { connect %s; allow mcp_resources }"
+
+    async def story() -> None:
+        run = run_of(policy % "forge, spare")
+        servers = {name: McpServer(Shelf([]).connect, (f"{name}://rules",)) for name in ("forge", "spare")}
+        async with registry(run, ToolSources(servers=servers)) as made:
+            both = made.prompt.pinned
+            run.resolver.publish(loads(HOST + policy % "forge"))
+            assert ("spare://rules" in both, "spare://rules" in made.prompt.pinned) == (True, False)
+            assert "forge://rules" in made.prompt.pinned
+
+    asyncio.run(story())
+
+
 # --- deferred tools --------------------------------------------------------------------------------------------
 
 SEARCHES = "agent a { connect forge; allow tool_search, forge/get_issue, forge/set_rate }"

@@ -40,8 +40,8 @@ class Yeses:
         return await self._call(self._ledger.consume, name, key, told(self._clock))
 
     async def find_yes(self, question: Question) -> Yes | None:
-        """One that answers a question. The widest first: what is for one call is not used up where another holds."""
-        for scope in reversed(question.scopes):
+        """One that answers a question. A yes for one call is found by its key alone, so that no other uses it up."""
+        for scope in question.scopes:
             yes = await self.find(name_of_yes(scope, question), question.key)
             if yes is not None:
                 return yes
