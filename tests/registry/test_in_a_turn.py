@@ -13,6 +13,7 @@ from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import run_tool_call_loop
 from zcpolicy.loop.messages import Message, ModelRequest
 from zcpolicy.loop.scripted import ScriptedModel, calls
+from zcpolicy.registry.capabilities import MAX_PINNED_CHARACTERS
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.search import tool_search_tool
@@ -225,6 +226,20 @@ def test_a_pinned_resource_meets_no_require() -> None:
     )
     assert told[1:] == ["forge://readme", "file_read {'path': '/a'}"]
     assert told[0] == "Something has to be done before this call is permitted. Do that first."
+
+
+def test_a_pinned_resource_that_is_too_long_is_left_out() -> None:
+    class Long(Shelf):
+        async def read(self, uri: str) -> str:
+            return "x" * (MAX_PINNED_CHARACTERS + 1)
+
+    async def story() -> None:
+        sources = ToolSources(servers={"forge": McpServer(Long([]).connect, ("forge://saga",))})
+        async with registry(run_of("agent a { connect forge; allow mcp_resources }"), sources) as made:
+            assert made.prompt.pinned == ""
+            assert "longer than" in made.failures["forge forge://saga"]
+
+    asyncio.run(story())
 
 
 def test_a_pinned_resource_goes_with_its_server() -> None:
