@@ -319,6 +319,27 @@ def test_what_a_server_is_given_is_not_in_its_name() -> None:
     assert "s3cret" not in repr(StdioServer("x", env={"TOKEN": "s3cret"})) + repr(HttpServer("x", {"Key": "s3cret"}))
 
 
+def test_who_waits_for_a_registry_to_close_and_is_cancelled_does_not_stop_it() -> None:
+    closing = asyncio.Event()
+
+    class Slow(Shelf):
+        async def close(self) -> None:
+            closing.set()
+            await asyncio.sleep(0.05)
+            await super().close()
+
+    async def story() -> None:
+        shelf = Slow(["get_issue"])
+        async with registry(run_of(TWO), ToolSources(servers={"forge": McpServer(shelf.connect)})) as made:
+            first = asyncio.create_task(made.close())
+            await closing.wait()
+            first.cancel()
+            await made.close()
+            assert (shelf.closed, first.cancelled()) == (1, True)
+
+    asyncio.run(story())
+
+
 def test_every_execution_connects_for_itself() -> None:
     async def story() -> None:
         shelf = Shelf(["get_issue"])
