@@ -134,9 +134,10 @@ class Plan:
                 plan.requires.append(found)
                 self.requires.append(found)
         said: Mapping[Any, Answer] = data.get("drift", {})
-        answers = [said.get(kind, _DRIFT[kind]) for kind in drift if body.grants or kind in said]
+        answers: list[Answer] = [said.get(kind, _DRIFT[kind]) for kind in drift if body.grants or kind in said]
         if answers:
-            plan.drift = (min(answers, key=RANK.__getitem__), RuleRef(body, "drift"))
+            strictest = min(answers, key=RANK.__getitem__)
+            plan.drift = (strictest, RuleRef(body, "drift"))
         return plan
 
     def _rule(self, plan: BodyPlan, ref: RuleRef, rule: Rule) -> None:

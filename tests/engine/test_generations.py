@@ -137,9 +137,7 @@ def test_a_ticket_is_of_the_policy_of_now() -> None:
         resolver.resume(ticket, {"s": session}.get)
 
 
-@pytest.mark.parametrize(
-    "ticket",
-    [
+NO_TICKETS: list[Any] = [
         {},
         {"line": []},
         {"line": "a"},
@@ -148,8 +146,10 @@ def test_a_ticket_is_of_the_policy_of_now() -> None:
         {"line": [{"agent": "a", "session": "s", "surface": "run", "narrowing": {}, "skills": [], "independent": False, "later": False}]},
         {"line": [{"agent": "a", "session": "s", "surface": "run", "narrowing": None, "skills": [1], "independent": False, "later": False}]},
         {"line": [{"agent": "a", "session": "t", "surface": "run", "narrowing": None, "skills": [], "independent": False, "later": False}]},
-    ],
-)  # fmt: skip
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ticket", NO_TICKETS, ids=range(len(NO_TICKETS)))
 def test_what_is_no_ticket_makes_nothing(ticket: Any) -> None:
     with pytest.raises(ResolveError):
         Resolver(loads(OLD)).resume(ticket, {"s": Session(id="s")}.get)

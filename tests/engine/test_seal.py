@@ -13,6 +13,7 @@ from zcpolicy import Narrowing, PermitError, ResolvedAgentExecution, Resolver, S
 from zcpolicy.authority import SealError, executions_of, genuine
 from zcpolicy.sealed import put
 
+Use = Callable[[ResolvedAgentExecution], object]
 POLICY = """zcpolicy 1
 tool look() risk read
 tool act() risk high
@@ -42,7 +43,8 @@ def test_what_a_resolver_made_is_genuine(resolver: Resolver) -> None:
 def test_a_forged_execution_carries_no_authority(resolver: Resolver) -> None:
     fake = forged(resolver.resolve("strong"))
     decision = fake.decide("act", {})
-    for use in (genuine, lambda run: run.permit(decision), lambda run: run.budgets, lambda run: run.runtime):
+    uses: list[Use] = [genuine, lambda run: run.permit(decision), lambda run: run.budgets, lambda run: run.runtime]
+    for use in uses:
         with pytest.raises(SealError, match="is no execution"):
             use(fake)
     with pytest.raises(SealError):
@@ -70,24 +72,34 @@ def test_an_altered_execution_above_takes_the_authority_of_its_child(resolver: R
         genuine(child)
 
 
-@pytest.mark.parametrize(
-    "attempt",
-    [
-        copy.copy,
-        copy.deepcopy,
-        pickle.dumps,
-        lambda run: type("Mine", (ResolvedAgentExecution,), {}),
-        ResolvedAgentExecution,
-        lambda run: setattr(run, "surface", "rpc"),
-    ],
-    ids=["copy", "deepcopy", "pickle", "subclass", "construct", "set"],
-)
+def inherit(_run: object) -> object:
+    return type("Mine", (ResolvedAgentExecution,), {})
+
+
+def assign(run: object) -> None:
+    setattr(run, "surface", "rpc")  # noqa: B010 - type checkers refuse the plain way
+
+
+ATTEMPTS: dict[str, Callable[[Any], object]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": pickle.dumps,
+    "subclass": inherit,
+    "construct": ResolvedAgentExecution,
+    "set": assign,
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=list(ATTEMPTS))
 def test_nobody_else_makes_or_changes_one(resolver: Resolver, attempt: Callable[[Any], object]) -> None:
     with pytest.raises((TypeError, AttributeError), match="sealed"):
         attempt(resolver.resolve("weak"))
 
 
-@pytest.mark.parametrize("thing", [None, "coder", [("look", {})], object()], ids=repr)
+THINGS: list[Any] = [None, "coder", [("look", {})], object()]
+
+
+@pytest.mark.parametrize("thing", THINGS, ids=["none", "text", "list", "object"])
 def test_what_is_no_execution_at_all(thing: Any) -> None:
     with pytest.raises(SealError, match="is no execution"):
         genuine(thing)
@@ -123,7 +135,8 @@ def test_a_decision_without_an_execution_permits_nothing(resolver: Resolver) -> 
     """Its execution is on no record: it stands under no delegator and no narrowing, so that nothing may act with it."""
     decision = resolver.decide("strong", "act", {})
     assert decision.effect == "allow"
-    for use in (genuine, lambda run: run.permit(decision), lambda run: run.ticket(), lambda run: run.registry):
+    uses: list[Use] = [genuine, lambda run: run.permit(decision), lambda run: run.ticket(), lambda run: run.registry]
+    for use in uses:
         with pytest.raises(SealError, match="is no execution"):
             use(decision.run)
 
@@ -148,21 +161,18 @@ def test_nobody_changes_what_equal_calls_are_told(resolver: Resolver, part: str)
         delattr(verdict, part)
 
 
-@pytest.mark.parametrize(
-    ("where", "part"),
-    [
-        (lambda run: run.stack, "levels"),
-        (lambda run: run.stack, "decides"),
-        (lambda run: run.stack.own, "bodies"),
-        (lambda run: run.stack.own.root, "data"),
-        (lambda run: run.decide("act", {}).said[0], "effect"),
-    ],
-    ids=["levels", "decides", "bodies", "data", "said"],
-)
-def test_nobody_exchanges_what_an_execution_stands_under(
-    resolver: Resolver, where: Callable[[Any], Any], part: str
-) -> None:
-    held = where(resolver.resolve("weak"))
+STANDS: dict[str, Callable[[ResolvedAgentExecution], object]] = {
+    "levels": lambda run: run.stack,
+    "decides": lambda run: run.stack,
+    "bodies": lambda run: run.stack.own,
+    "data": lambda run: run.stack.own.root,
+    "effect": lambda run: run.decide("act", {}).said[0],
+}
+
+
+@pytest.mark.parametrize("part", STANDS)
+def test_nobody_exchanges_what_an_execution_stands_under(resolver: Resolver, part: str) -> None:
+    held = STANDS[part](resolver.resolve("weak"))
     with pytest.raises(AttributeError, match="is made once"):
         setattr(held, part, getattr(held, part))
     with pytest.raises(AttributeError, match="is made once"):

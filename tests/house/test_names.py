@@ -52,9 +52,9 @@ def test_inside_a_name_is_taken_from_its_own_module() -> None:
     takers: set[str] = set()
     for file in PACKAGES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            from_there = isinstance(node, ast.ImportFrom) and node.module == "zcpolicy"
-            if isinstance(node, ast.Import) or (from_there and file.name != "__init__.py"):
-                takers |= {
-                    str(file.relative_to(ROOT)) for one in node.names if one.name in ("zcpolicy", *zcpolicy.__all__)
-                }
+            if isinstance(node, ast.Import) or (
+                isinstance(node, ast.ImportFrom) and node.module == "zcpolicy" and file.name != "__init__.py"
+            ):
+                names = [one.name for one in node.names]
+                takers |= {str(file.relative_to(ROOT)) for name in names if name in ("zcpolicy", *zcpolicy.__all__)}
     assert takers == set()

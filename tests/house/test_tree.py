@@ -36,8 +36,12 @@ TESTS = tracked("tests/*.py")
 ENGINE = ROOT / "engine/zcpolicy"
 OUTSIDE_THE_CORE = {"prices.py"}  # wraps a library, and is loaded by the hosts that want it
 IN_PROCESS_LEDGER = {"contract.py", "book.py", "memory.py", "reservations.py"}  # every resolver makes one
-CORE = [p for p in PACKAGES if p.parent == ENGINE and p.name not in OUTSIDE_THE_CORE]
-CORE += [p for p in PACKAGES if p.parent == ENGINE / "ledgers" and p.name in IN_PROCESS_LEDGER]
+CORE = [
+    p
+    for p in PACKAGES
+    if (p.parent == ENGINE and p.name not in OUTSIDE_THE_CORE)
+    or (p.parent == ENGINE / "ledgers" and p.name in IN_PROCESS_LEDGER)
+]
 """What a decision loads. Loops, hosts, registries and stores are loaded by those that use them."""
 
 
