@@ -4,16 +4,17 @@ Run it from anywhere: `python examples/reference_host/host.py`. Every line that 
 """
 
 import asyncio
+import json
 import re
+from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
-
 import policy_lang
 from zcpolicy import HostTool, ResolvedModelAccess, Resolver, ToolContext, ToolSources
 from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.listening import served
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.run import later, run_due
@@ -88,11 +89,17 @@ async def story(folder: str) -> None:
     for ran in await run_due(host, schedule, NIGHT):
         print(f"  assistant: {ran.result.text if ran.result else ran.refused}")
     print("gateway")
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(application(host, {"researcher"}, ["a token"])), base_url="http://host"
-    ) as client:
-        listed = await client.get("/tools?agent=researcher", headers={"authorization": "Bearer a token"})
-        print(f"  researcher has {', '.join(tool['name'] for tool in listed.json()['tools'])}")
+    async with served(application(host, {"researcher"}, ["a token"])) as port:
+        print(f"  researcher has {', '.join(await asyncio.to_thread(listed, port))}")
+
+
+def listed(port: int) -> list[str]:
+    """What a client is told over HTTP."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", "/tools?agent=researcher", headers={"authorization": "Bearer a token"})
+    tools = json.loads(connection.getresponse().read())["tools"]
+    connection.close()
+    return [tool["name"] for tool in tools]
 
 
 async def chat(host: Host) -> None:
