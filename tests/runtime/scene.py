@@ -20,7 +20,6 @@ from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, TurnState, run_tool_call_loop
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.scripted import ScriptedModel, Step, calls
-from zcpolicy.registry.mcp_servers import StdioServer
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import HostTool, McpServer, ToolContext, ToolResult, ToolSources
@@ -181,6 +180,8 @@ class Scene:
 
 def forge(log: Path) -> McpServer:
     """A real server, started as a process. `log`: where it writes what reaches it."""
+    from zcpolicy.registry.mcp_servers import StdioServer  # a second of work, which most scenarios do not need
+
     return McpServer(StdioServer(sys.executable, (str(SERVERS / "forge.py"),), env={"FORGE_LOG": str(log)}).connect)
 
 

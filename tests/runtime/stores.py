@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.ledgers.memory import MemoryLedger
-from zcpolicy.ledgers.redis import RedisLedger
-from zcpolicy.ledgers.sqlite import SqliteLedger
 
 
 @dataclass
@@ -25,8 +23,12 @@ class Store:
         if self.kind == "memory":
             made = MemoryLedger()
         elif self.kind == "sqlite":
+            from zcpolicy.ledgers.sqlite import SqliteLedger
+
             made = SqliteLedger(self.where)
         else:
+            from zcpolicy.ledgers.redis import RedisLedger  # half a second of work, which most scenarios do not need
+
             made = RedisLedger(self.where, name=self.name, clock="caller")
         self.opened.append(made)
         return made

@@ -68,7 +68,7 @@ def test_3_the_widest_scope_is_the_policys(ledger: Ledger) -> None:
     assert scene.call("shell", {"command": "git log"}, NO) == "rejected"
 
 
-def test_4_a_tool_of_another_server_is_another_tool(ledger: Ledger, tmp_path: Path) -> None:
+def test_4_a_tool_of_another_server_is_another_tool(tmp_path: Path) -> None:
     """Remembered for `github/lookup`: `gitlab/lookup` asks."""
     logs = {name: tmp_path / name for name in ("forge", "smithy")}
     scene = Scene(
@@ -78,7 +78,6 @@ def test_4_a_tool_of_another_server_is_another_tool(ledger: Ledger, tmp_path: Pa
         bundle both { server forge; server smithy }
         agent worker { connect both; allow any; ask */get_issue; approval { remember tool } }
         """,
-        ledger=ledger,
         servers={name: forge(log) for name, log in logs.items()},
     )
     issue = {"number": 7}
@@ -390,7 +389,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("case", CHANGES)
 @pytest.mark.parametrize("answer", [EXACT, TOOL])
-def test_11_a_live_server_that_changed_its_tool(case: str, answer: Approve, ledger: Ledger, tmp_path: Path) -> None:
+def test_11_a_live_server_that_changed_its_tool(case: str, answer: Approve, tmp_path: Path) -> None:
     """A tool whose definition drifted after it was approved asks again"""
     tool = {
         "name": "send",
@@ -404,7 +403,6 @@ def test_11_a_live_server_that_changed_its_tool(case: str, answer: Approve, ledg
         bundle post { server post }
         agent worker { connect post; allow any; ask post/send; approval { remember tool } }
         """,
-        ledger=ledger,
         servers={"post": server.source},
     )
     assert scene.call("post__send", {"to": "ann"}, answer) == "ran"
