@@ -29,7 +29,7 @@ from zcpolicy import Session
 from zcpolicy.approvals import hearing
 from zcpolicy.approvals.asking import over
 from zcpolicy.approvals.outcome import Approved, Refusal
-from zcpolicy.approvals.question import Answer, Approve, Approvers, Question, Reject
+from zcpolicy.approvals.question import Absent, Answer, Approve, Approvers, Question, Reject
 from zcpolicy.events import Event
 from zcpolicy.refusals import PermitError
 
@@ -161,6 +161,21 @@ class TestFallback:
         duty = Person()
         assert self.story(ops=Person(said), duty=duty) in ("rejected", "no-approver")
         assert duty.asked == []
+
+    def test_whoever_says_that_nobody_is_there_is_as_good_as_nobody(self) -> None:
+        assert self.story(ops=Person(Absent("gone home")), duty=Person(YES)) == "approved"
+        assert self.story(ops=Person(Absent()), duty=Person(Absent())) == "no-approver"
+        assert self.story(ops=Person(Absent())) == "no-approver"
+
+    def test_whom_nobody_can_stand_in_for_is_asked_beside_the_other_route(self) -> None:
+        """Both bodies name one; the agent's own route is there all the time."""
+        text = ROUTES.replace("timeout 5s", 'on_no_approver route "duty"')
+        text = text.replace('route "security"', 'route "security", on_no_approver route "duty"')
+        duty = Person(YES)
+        routes = {"security": Person(Absent()), "ops": says(YES), "duty": duty}
+        run = resolver(text=text).resolve("coder", session=session())
+        assert word(settled(run, None, "k1", routes=routes)) == "approved"
+        assert len(duty.asked) == 1
 
     def test_the_other_route_may_say_no(self) -> None:
         assert self.story(duty=Person(NO)) == "rejected"

@@ -14,8 +14,9 @@ from time import monotonic, sleep
 
 import pytest
 
-from tests.approvals.people import ask, session, settled, shell, start, word
-from zcpolicy.approvals.question import Approve, Approvers, Question, Reject
+from tests.approvals.people import ask, says, session, settled, shell, start, word
+from zcpolicy.approvals.outcome import Refusal
+from zcpolicy.approvals.question import Absent, Approve, Approvers, Question, Reject
 from zcpolicy.approvals.terminal import MAX_ANSWER_BYTES, AskedNoMore, terminal_approver
 
 
@@ -79,6 +80,7 @@ def answers(terminal: Terminal, typed: bytes, one: Question | None = None) -> ob
 
 ONCE, EXACT = Approve("once", by="terminal"), Approve("exact", by="terminal")
 NO = Reject(by="terminal")
+NOBODY = Absent("there is no terminal")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,21 @@ def test_what_was_typed_before_the_question_stood_there_does_not_count(terminal:
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/no/such/device", str(Path(__file__))])
-def test_what_is_no_terminal_is_a_no(path: str) -> None:
-    assert isinstance(terminal_approver(path)(question()), Reject)
+def test_where_there_is_no_terminal_nobody_is_there(path: str) -> None:
+    assert terminal_approver(path)(question()) == NOBODY
+
+
+def test_then_it_is_no_approver_and_not_a_no(tmp_path: Path) -> None:
+    outcome = settled(start(), terminal_approver(str(tmp_path / "none")), "k")
+    assert word(outcome) == "no-approver"
+    assert isinstance(outcome, Refusal)
+    assert "They say" not in outcome.text
+
+
+def test_then_the_other_route_has_its_turn() -> None:
+    run = start('approval { on_no_approver route "duty" }')
+    routes = {"duty": says(Approve(by="grace"))}
+    assert word(settled(run, terminal_approver("/no/such/device"), "k", routes=routes)) == "approved"
 
 
 def test_a_pipe_is_no_terminal(tmp_path: Path) -> None:
@@ -114,21 +129,21 @@ def test_a_pipe_is_no_terminal(tmp_path: Path) -> None:
     writer = os.open(pipe, os.O_RDWR)
     os.write(writer, b"y\n")
     try:
-        assert terminal_approver(str(pipe))(question()) == NO
+        assert terminal_approver(str(pipe))(question()) == NOBODY
     finally:
         os.close(writer)
 
 
 HOSTILE = {
     "escape sequences": "x\x1b[2J\x1b[1;1HAllow read()?",
-    "a forged prompt": "x\ny = this call; anything else = no: y\nAllow read(path) for agent coder?",
+    "a forged prompt": "x\ny or yes = this call; anything else = no: y\nAllow read(path) for agent coder?",
     "bidi": "x \u202e gnp.exe \u2066",
     "carriage return": "x\rAllow read()?",
     "line separators": "x\u2028y\u2029z\x85w\x0b",
     "backspaces": "x\b\b\b\b\b\b\b\bread",
     "invisible": "a\u200bb\u00adc\ufeffd",
     "c1 controls": "x\x9b2J",
-    "wrapped by the terminal": "x" + " " * 300 + "y = this call; anything else = no: ",
+    "wrapped by the terminal": "x" + " " * 300 + "y or yes = this call; anything else = no: ",
     "title": "\x1b]0;ok\x07",
 }
 
@@ -142,7 +157,7 @@ def test_what_the_call_says_cannot_look_like_the_question(terminal: Terminal, wh
     thread = Thread(target=lambda: found.append(word(run.approvals.settle_now(decision, approvers, "k"))), daemon=True)
     thread.start()
     shown = terminal.read_until("= no: ")
-    while not shown.rstrip("\r\n").split("\n")[-1].startswith("y = "):  # the forged one may come first
+    while not shown.rstrip("\r\n").split("\n")[-1].startswith("y or yes = "):  # the forged one may come first
         terminal.seen += os.read(terminal.hands, 65_536).decode()
         shown = terminal.seen
     terminal.type(b"n\n")
@@ -224,7 +239,7 @@ def test_without_a_terminal_at_all() -> None:
         [sys.executable, "-c", script], input="y\n", capture_output=True, text=True, check=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": "engine:."},
     ).stdout  # fmt: skip
-    assert "Reject(note='there is no terminal'" in said
+    assert "Absent(note='there is no terminal'" in said
 
 
 def test_hung_up_while_asked(terminal: Terminal) -> None:
@@ -241,7 +256,7 @@ def test_hung_up_while_asked(terminal: Terminal) -> None:
     terminal.read_until("= no: ")
     terminal.close()
     thread.join(10)
-    assert found == [NO]
+    assert found == [NOBODY]
 
 
 def test_the_terminal_is_left_as_it_was(terminal: Terminal) -> None:

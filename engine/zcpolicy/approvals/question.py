@@ -1,6 +1,6 @@
 """What an approver is asked, and what it may answer (SPEC 9).
 
-In: nothing. Out: `Question`, and the answers `Approve`, `Reject`, `Later`; `Approver`, the function that a host gives.
+In: nothing. Out: `Question`, and the answers `Approve`, `Reject`, `Later`, `Absent`; `Approver`, the function that a host gives.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -66,7 +66,14 @@ class Later:
     """The answer comes later: the turn pauses, and is resumed when it has come (`ApprovalManager.answer`)."""
 
 
-Answer = Approve | Reject | Later
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Nobody is there to answer, as where a host has no approver: `on_no_approver` says what then. `note`: why, for records."""
+
+    note: str = ""
+
+
+Answer = Approve | Reject | Later | Absent
 Approver = Callable[[Question], Answer | Awaitable[Answer]]
 """A host's function, sync (it is run in a thread) or async. Everything else it does or returns is no yes."""
 

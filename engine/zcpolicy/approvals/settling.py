@@ -6,6 +6,7 @@ In: the decision, whom a host can ask. Out: `Approved`, `Edited`, `Refusal` or `
 from __future__ import annotations
 
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from zcpolicy.approvals.audit import noted
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 MAX_WAIT_SECONDS: Final = 86_400.0
 """Seconds after which no answer is a no, where the policy sets no `timeout`."""
 
+NO_LATER: Final = "an answer that comes later cannot be waited for here"
+
 _OPEN: Final[Schema] = {"kind": "object", "extra": "allow"}
 _UP_TO: Final[dict[str, tuple[Scope, ...]]] = {
     "never": ("once",), "exact": ("once", "exact"), "tool": ("once", "exact", "tool"),
@@ -45,12 +48,14 @@ class Settling:
         within: float | None,
         *,
         waits: bool,
+        later: bool,
     ) -> None:
         self._asked = asked
         self._approvers = approvers
         self._key = key
         self._record = record
         self._waits = waits
+        self._later = later and asked.run.parent is None  # whoever delegated waits for the child in one go
         self._wanted: dict[str, Any] = asked.approval or {}
         times = [time for time in (self._wanted["timeout"], within) if time is not None]
         self._seconds = max(0.0, min(times, default=MAX_WAIT_SECONDS))
@@ -60,12 +65,22 @@ class Settling:
         drifted = bool(asked.run.session.drift_of(asked.tool))
         self._scopes = _UP_TO["never" if drifted else self._wanted["remember"]]
         self._questions: dict[str, Question] = {}
+        self._ends = monotonic() + self._seconds
+        self._gone: set[str] = set()  # routes whose approver says that nobody is there
 
     async def outcome(self) -> Outcome:
         """How it ends. Raises LedgerUnavailable, NoTime."""
         aside = await self._yeses.find_aside(name_of_aside(self._question("")), self._key)
         if aside is not None:
             return aside if isinstance(aside, Edited) else rejected(self._asked, aside.note, aside.by)
+        while True:
+            gone = len(self._gone)
+            ended = await self._round()
+            if len(self._gone) == gone:
+                return ended
+
+    async def _round(self) -> Outcome:
+        """Asks those who are known to be needed and not known to be gone."""
         whom = [*([""] if self._wanted["person"] else []), *self._wanted["routes"]]
         found = await self._on_record(whom)
         absent = self._absent(whom, found)
@@ -111,6 +126,8 @@ class Settling:
 
     def _approver(self, route: str) -> Approver | None:
         """Whom the host has for a route; for the person, if one is there now."""
+        if route in self._gone:
+            return None
         if route:
             return self._approvers.routes.get(route)
         there = self._wanted["person"] and self._asked.run.session.interactive
@@ -126,7 +143,9 @@ class Settling:
         questions = [self._question(route) for route in missing]
         if not all(self._note(question, "asked") for question in questions):
             return refused(self._asked, "no-approver", "the question cannot be recorded")
-        worths = await heard(self._asked.run, [self._put(question) for question in questions], self._seconds)
+        worths = await heard(
+            self._asked.run, [self._put(question) for question in questions], max(0.0, self._ends - monotonic())
+        )
         said = [
             (question, worth if self._note(question, worth) else Nothing("the answer cannot be recorded"))
             for question, worth in zip(questions, worths, strict=True)
@@ -138,29 +157,35 @@ class Settling:
         approver: Any = self._approver(question.route)
 
         def worth(answer: object) -> Worth:
-            return weighed(answer, question, self._asked.arguments)
+            found = weighed(answer, question, self._asked.arguments)
+            return Nothing(NO_LATER) if isinstance(found, Later) and not self._later else found
 
         return Ask(replace(question, arguments=judge(_OPEN, self._asked.arguments)), approver, worth, self._waits)
 
     async def _kept(self, said: list[tuple[Question, Worth | None]]) -> Refusal | Edited | None:
-        """Puts it on record. A no beats silence, that an edit, that all else."""
+        """Puts it on record. A no beats silence, that an absence, that an edit, all of them a yes."""
         for question, worth in said:
             if isinstance(worth, Reject):
                 await self._yeses.put_aside(name_of_aside(question), worth)
                 return rejected(self._asked, worth.note, worth.by)
-        for _, worth in said:
-            if isinstance(worth, Nothing):
+        silent = [(question, worth) for question, worth in said if isinstance(worth, Nothing)]
+        for _, worth in silent:
+            if not worth.absent:
                 return refused(self._asked, "no-approver", worth.why)
+        self._gone.update(question.route for question, _ in silent)
         for question, worth in said:
-            if isinstance(worth, Edited):
+            if isinstance(worth, Edited) and not silent:
                 await self._yeses.put_aside(name_of_aside(question), worth)
                 return worth
+        await self._kept_for_later(said)
+        return None
+
+    async def _kept_for_later(self, said: list[tuple[Question, Worth | None]]) -> None:
         for question, worth in said:
             if isinstance(worth, Later):
                 await self._yeses.put(name_of_open(question), seconds=self._wanted["timeout"])
             elif isinstance(worth, Approve):
                 await self._yeses.put_yes(question, worth)
-        return None
 
     def _note(self, question: Question, what: Worth | Yes | str | None) -> bool:
         return noted(self._asked.run, self._record, question, what)

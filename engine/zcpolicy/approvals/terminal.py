@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from zcpolicy.approvals.asking import over
-from zcpolicy.approvals.question import Approve, Approver, Question, Reject, Scope
+from zcpolicy.approvals.question import Absent, Approve, Approver, Question, Reject, Scope
 from zcpolicy.texts import escaped
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LOOK_SECONDS: Final = 0.1
 _COLUMNS: Final = 80
 _WORDS: Final[dict[str, Scope]] = {"y": "once", "yes": "once", "once": "once", "exact": "exact", "tool": "tool"}
 _OFFERS: Final[dict[Scope, str]] = {
-    "once": "y = this call", "exact": "exact = this call whenever it comes", "tool": "tool = every call of this tool",
+    "once": "y or yes = this call", "exact": "exact = this call whenever it comes", "tool": "tool = every call of this tool",
 }  # fmt: skip
 _one_at_a_time: Final = Lock()
 
@@ -41,21 +41,23 @@ class AskedNoMore(Exception):
 def terminal_approver(path: str = "/dev/tty", *, by: str = "terminal") -> Approver:
     """An approver for `Approvers.person` or a route. `by`: whom records name.
 
-    A line that is none of the words offered is a no, and so are the end of input, a path that is no terminal, and a
-    system without terminals. Raises AskedNoMore when the question's time is over, which is no yes either.
+    A line that is none of the words offered is a no, and so is the end of input. Where there is no terminal, or it goes
+    away, nobody is there. Raises AskedNoMore when the question's time is over, which is no yes either.
     """
 
-    def ask(question: Question) -> Approve | Reject:
+    def ask(question: Question) -> Approve | Reject | Absent:
         ends = monotonic() + question.due
         with _turn(ends):
             try:
                 terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
             except OSError:
-                return Reject("there is no terminal", by)
+                return Absent("there is no terminal")
             try:
                 line = _asked(terminal, question, ends) if os.isatty(terminal) else None
+                if line is None and not os.isatty(terminal):  # it never was one, or was hung up
+                    return Absent("there is no terminal")
             except (OSError, ValueError, ImportError):
-                line = None
+                return Absent("there is no terminal")
             finally:
                 os.close(terminal)
         scope = _WORDS.get(line or "")

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Final, get_args
 
 from zcpolicy.approvals.outcome import Edited
-from zcpolicy.approvals.question import Approve, Later, Question, Reject, Scope
+from zcpolicy.approvals.question import Absent, Approve, Later, Question, Reject, Scope
 from zcpolicy.call import judge, same
 from zcpolicy.facts import ToolName
 from zcpolicy.names import is_tool_name
@@ -22,9 +22,10 @@ MAX_SAID_CHARACTERS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No answer: nobody was there, or what came is none. `why`: for records."""
+    """No answer: nobody was there, or what came is none. `why`: for records. `absent`: it says itself that nobody is there."""
 
     why: str
+    absent: bool = False
 
 
 Worth = Approve | Edited | Reject | Later | Nothing
@@ -39,6 +40,8 @@ def weighed(answer: object, question: Question, arguments: Mapping[str, Any]) ->
         return answer
     if type(answer) is Reject:
         return Reject(_text(answer.note), _text(answer.by))
+    if type(answer) is Absent:
+        return Nothing(_text(answer.note) or "nobody is there", absent=True)
     try:
         found = _yes(answer, question, arguments) if type(answer) is Approve else None
     except Exception:  # noqa: BLE001 - mappings of the host's own may do anything
