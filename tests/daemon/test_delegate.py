@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.daemon.world import GIVEN, World
 from zcpolicy import Narrowing
-from zcpolicy.approvals.question import Answer, Approve, Approvers, Question
+from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
 from zcpolicy.daemon.order import Order
 from zcpolicy.daemon.paths.run import run_once
 from zcpolicy.loop.messages import ModelResponse
@@ -267,3 +267,34 @@ def test_a_delegator_that_is_cancelled_leaves_no_session_behind(tmp_path: Path) 
 
     asking = ONE_BELOW.replace("agent free { allow shell,", "agent free { allow shell with approval; allow")
     run(asking, tmp_path, story)
+
+
+LATER = ONE_BELOW.replace("agent free { allow shell,", "agent free { allow shell with approval; allow")
+NO_ONE = "This call needs somebody's approval, and nobody can be asked. Go on without it."
+
+
+def test_a_child_that_would_have_to_wait_for_an_answer_is_told_that_there_is_nobody(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("worker", hand_over("free"), "done")
+        world.script("free", calls(("shell", {"command": "ls"})), "I may not")
+        seat = world.host.sessions.open("client", interactive=True)
+        order = Order("worker", "x", "channel", seat, approvers=Approvers(lambda _question: Later()))
+        result = await world.host.turn(order)
+        assert (result.status, seat.paused) == ("done", None)
+        assert (world.told("free"), world.told("worker")) == ([NO_ONE], ["I may not"])
+
+    run(LATER, tmp_path, story)
+
+
+def test_a_run_that_nobody_attends_does_not_wait_for_an_answer(tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script("free", calls(("shell", {"command": "ls"})), "I may not")
+        world.host.approvers["run"] = Approvers(routes={"ops": lambda _question: Later()})
+        result = await run_once(world.host, "free", "x")
+        assert (result.status, world.told("free")) == ("done", [NO_ONE])
+
+    run(
+        'agent worker { allow fetch }\nagent free { allow shell with approval; approval { route "ops" } }',
+        tmp_path,
+        story,
+    )

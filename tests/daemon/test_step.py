@@ -10,7 +10,7 @@ import pytest
 
 from tests.daemon.world import World
 from zcpolicy import Narrowing, ResolveError
-from zcpolicy.approvals.question import Answer, Approve, Approvers, Question
+from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
 from zcpolicy.daemon.order import Order, Site, TurnRefused
 from zcpolicy.daemon.paths.run import run_once
 from zcpolicy.daemon.paths.step import StepResult, Workflow, WorkflowStep, run_procedure, run_workflow
@@ -316,3 +316,14 @@ def test_a_procedure_has_a_ticket_of_a_call(tmp_path: Path) -> None:
             await run_procedure(world.host, ticket_for(outside.renewed, "lead"), (WorkflowStep("x"),))
 
     run(tmp_path, story)
+
+
+@pytest.mark.parametrize("agent", ["", "publisher"])
+def test_a_step_does_not_wait_for_an_answer(agent: str, tmp_path: Path) -> None:
+    async def story(world: World) -> None:
+        world.script(agent or "lead", calls(("send_mail", {"to": "ann"})), "I may not")
+        later = Approvers(lambda _question: Later())
+        (went,) = await workflow(world, (agent, "mail it"), approvers=later)
+        assert (went.status, went.text, world.ran) == ("done", "I may not", [])
+
+    run(tmp_path, story, policy=POLICY.replace("deny send_mail when marked untrusted", "ask send_mail"))

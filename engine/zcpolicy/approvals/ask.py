@@ -45,15 +45,17 @@ class ApprovalManager:
         *,
         record: Recorder = nowhere,
         within: float | None = None,
+        later: bool = True,
     ) -> Outcome:
         """Whether a call that asks may run. `key`: of this one call, the same when its turn is resumed, never from a model.
 
-        `within`: seconds for asking, at most. `record`: given an event per question and answer; where it fails, nobody
+        `within`: seconds for asking, at most. `later=False`: nobody would take up what waits, so that `Later` is no yes; for
+        an execution below another it always is none. `record`: given an event per question and answer; where it fails, nobody
         says yes. The call is decided anew, so that no decision is believed. After an `Approved` decide again: unless the
         `Approved` covers that decision, settle again. Raises SealError; PermitError for a decision of another execution,
         and inside an approver that is asked for the same tree of executions.
         """
-        return await self._settle(decision, approvers, key, record, within)
+        return await self._settle(decision, approvers, key, record, within, later=later)
 
     async def _settle(
         self,
@@ -64,6 +66,7 @@ class ApprovalManager:
         within: float | None,
         *,
         waits: bool = True,
+        later: bool = True,
     ) -> Outcome:
         genuine(self._run)
         refuse_if_asked(self._run)
@@ -75,7 +78,7 @@ class ApprovalManager:
         if again.effect != "ask":
             return approved("", ()) if again.effect == "allow" else refused(again, again.reason, again.note)
         try:
-            return await Settling(again, approvers, key, record, within, waits=waits).outcome()
+            return await Settling(again, approvers, key, record, within, waits=waits, later=later).outcome()
         except LedgerUnavailable as error:
             return refused(again, "ledger-unavailable", str(error))
         except NoTime:

@@ -173,9 +173,7 @@ class Host:
 
     def io(self, order: Order) -> ResolvedIo:
         """Ways to the outside: those of the order, and of everything below it."""
-        return ResolvedIo(
-            approvers=order.approvers, record=self.record, emit=order.emit, delegate=partial(delegated, self, order)
-        )
+        return ResolvedIo(order.approvers, self.record, order.emit, partial(delegated, self, order), order.waits)
 
     def _model(self, agent: str) -> ResolvedModelAccess:
         """Raises TurnRefused."""

@@ -56,7 +56,8 @@ class Order:
 
     `parent`: the execution that delegates; `independent=False`: bounded although it may be independent; `later`: a call
     of `parent` started this run for later. `resume`: no new text: the turn that waits for an answer goes on.
-    `approvers`: whom this path can ask. `site`: what it withholds. `emit`: is given pieces of the answer.
+    `approvers`: whom this path can ask. `waits=False`: nobody can take the turn up if it pauses. `site`: what it withholds.
+    `emit`: is given pieces of the answer.
     """
 
     agent: str
@@ -70,6 +71,7 @@ class Order:
     skills: tuple[str, ...] = ()
     resume: bool = False
     approvers: Approvers = field(default_factory=Approvers)
+    waits: bool = True
     site: Site = OPEN
     emit: Callable[[str], None] = _unheard
 

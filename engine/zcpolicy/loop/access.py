@@ -34,7 +34,8 @@ class ResolvedModelAccess:
 
 Delegate = Callable[[ResolvedAgentExecution, str, str, bool], Awaitable[ToolResult]]
 """Has a child of the execution do a task: the execution, the child's agent, the task, whether it is independent. The
-child is resolved with `parent=` and has a registry and a loop of its own. A child that cannot be is a failed result.
+child is resolved with `parent=` and has a registry and a loop of its own; what its turn comes to is `TurnResult.for_delegator`.
+A child that cannot be is a ResolveError, or a failed result.
 """
 
 
@@ -50,6 +51,7 @@ async def _nobody(_run: ResolvedAgentExecution, _agent: str, _task: str, _indepe
 @dataclass(frozen=True, slots=True)
 class ResolvedIo:
     """`approvers`: whom to ask. `record`: is given every event. `emit`: is given pieces of the answer as they come.
+    `waits=False`: nobody takes up a turn that pauses, so that `Later` is no yes; for a child's turn it never is one.
 
     `delegate`: the host's way to have another agent do something. What `record` or `emit` raises fails the turn.
     """
@@ -58,3 +60,4 @@ class ResolvedIo:
     record: Callable[[Event], None] = nowhere
     emit: Callable[[str], None] = _unheard
     delegate: Delegate = _nobody
+    waits: bool = True

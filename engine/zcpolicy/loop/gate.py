@@ -89,7 +89,9 @@ async def admit(
         if found.effect == "deny":
             return wanted.refused(found)
         left = None if until is None else max(0.0, until - monotonic())
-        said = await found.run.approvals.settle(found, io.approvers, wanted.key, record=io.record, within=left)
+        said = await found.run.approvals.settle(
+            found, io.approvers, wanted.key, record=io.record, within=left, later=io.waits
+        )
         if isinstance(said, Approved):
             wanted.approved = said
         elif isinstance(said, Edited):

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from zcpolicy.approvals.question import Question
 from zcpolicy.loop.messages import Message, ToolCall
+from zcpolicy.registry.sources import ToolResult
 
 Status = Literal["done", "stopped", "paused", "failed"]
 """`done`: the model has answered. `stopped`: a limit. `paused`: somebody is asked. `failed`: model or host is broken."""
@@ -82,3 +83,8 @@ class TurnResult:
     state: TurnState | None = None
     questions: tuple[Question, ...] = ()
     error: Exception | None = None
+
+    def for_delegator(self) -> ToolResult:
+        """What the call that handed the task over comes to: the answer, or that there is none. Fit for a model."""
+        done = self.status == "done"
+        return ToolResult(self.text if done else f"There is no answer ({self.reason}).", ok=done)

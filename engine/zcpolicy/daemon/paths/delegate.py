@@ -32,10 +32,8 @@ async def delegated(
         raise ResolveError(str(full)) from None
     child = below(order, agent=agent, text=task, surface="delegate", seat=seat, parent=parent, independent=independent)
     try:
-        result = await host.turn(child)
+        return (await host.turn(child)).for_delegator()
     except TurnRefused as refused:
         raise ResolveError(str(refused)) from None
     finally:
         host.sessions.close(seat)
-    done = result.status == "done"
-    return ToolResult(result.text if done else f"There is no answer ({result.reason}).", ok=done)

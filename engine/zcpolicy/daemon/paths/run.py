@@ -1,7 +1,7 @@
 """Runs that nobody attends: once, at a time, again and again.
 
 In: an agent and a text; for a run that a call starts, its ticket. Out: `TurnResult`s. Particular: nobody is there to be
-asked, so that what asks is denied unless a route answers. A run that a call started is a bounded child of the execution
+asked, so that what asks is denied unless a route answers at once. A run that a call started is a bounded child of the execution
 that made the call: the same narrowing, limits and labels, and what was withheld there is withheld from it.
 """
 
@@ -25,9 +25,17 @@ async def run_once(
     """One turn in a session of its own. Raises TurnRefused, Full."""
     seat = host.sessions.open(host.sessions.client("run", "the host itself"))
     try:
-        return await host.turn(
-            Order(agent, text, surface, seat, narrowing=narrowing, site=site, approvers=_nobody_there(host, surface))
+        order = Order(
+            agent,
+            text,
+            surface,
+            seat,
+            narrowing=narrowing,
+            site=site,
+            approvers=_nobody_there(host, surface),
+            waits=False,
         )
+        return await host.turn(order)
     finally:
         host.sessions.close(seat)
 

@@ -43,7 +43,7 @@ class StepResult:
 
 async def run_workflow(host: Host, workflow: Workflow, order: Order) -> list[StepResult]:
     """Runs a workflow in the session, and on the terms, of an order; its text and agent are the workflow's."""
-    own = replace(order, agent=workflow.agent, text="", surface="step", resume=False)
+    own = replace(order, agent=workflow.agent, text="", surface="step", resume=False, waits=False)
     went: list[StepResult] = []
     for step in workflow.steps:
         if step.agent in ("", workflow.agent):
