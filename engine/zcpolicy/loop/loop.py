@@ -15,6 +15,7 @@ from zcpolicy.authority import genuine
 from zcpolicy.combine import Verdict
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
+from zcpolicy.loop.alone import alone, is_own
 from zcpolicy.loop.asked_model import ModelFault, response_to
 from zcpolicy.loop.batch import MAX_CALLS, TOO_MANY, Batch
 from zcpolicy.loop.ending import Ended, by_limit
@@ -45,18 +46,34 @@ async def run_tool_call_loop(
     """One turn. `messages`: the transcript, ending with the user's; of a resumed turn as the pause gave it.
 
     A registry must have been assembled for the execution. At the end, however it ends, the execution's labels go to the
-    one above. Cancelled, it cleans up and raises CancelledError. Raises TypeError (SealError) for what is no execution,
-    ResolveError without a registry, and ValueError for the state of another turn; then nothing has happened.
+    one above. Cancelled, it cleans up and raises CancelledError. Raises TypeError (SealError) for what is no execution or no
+    `Message`, ResolveError without a registry and where another turn of the session is under way, ValueError for the
+    state of another turn; then nothing has happened.
     """
     genuine(execution)
     if type(model) is not ResolvedModelAccess or type(io) is not ResolvedIo:
         raise TypeError("the loop takes a `ResolvedModelAccess` and a `ResolvedIo`")
     refuse_if_asked(execution)
-    turn = _Turn(execution, model, io, tuple(messages), system, resume)
-    try:
-        return await turn.run()
-    finally:
-        execution.finish()
+    _are_messages(messages, resume)
+    with alone(execution):
+        turn = _Turn(execution, model, io, tuple(messages), system, resume)
+        try:
+            return await turn.run()
+        finally:
+            execution.finish()
+
+
+def _are_messages(messages: Sequence[object], resume: object) -> None:
+    """Raises TypeError."""
+    odd = next((one for one in messages if type(one) is not Message), None)
+    if odd is not None:
+        raise TypeError(
+            f"messages are `Message`, one is a `{type(odd).__name__}`: `Message.from_json` makes one of JSON"
+        )
+    if resume is not None and type(resume) is not TurnState:
+        raise TypeError(
+            f"`resume` is a `TurnState`, no `{type(resume).__name__}`: `TurnState.from_json` makes one of JSON"
+        )
 
 
 class _Turn:
@@ -83,7 +100,7 @@ class _Turn:
         self.key, self.batch, self.iteration, self.before = self.part, "", 0, 0.0
         if resume is not None:
             self._take_up(resume)
-        if all(one.session is not execution.session for one in execution.above()):
+        if is_own(execution):
             execution.session.turn = self.key  # what is limited per turn is counted by it
         self.began = asyncio.get_running_loop().time()
 
