@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from policy_lang import ast
 from policy_lang.source import Source
 from zcpolicy.decision import Decision
-from zcpolicy.facts import FactsError, Session
+from zcpolicy.facts import FactsError, Session, is_absolute
 from zcpolicy.program import Program, head_of
 from zcpolicy.resolver import ResolvedAgentExecution, ResolveError, Resolver, UnknownAgent
 
@@ -105,7 +105,7 @@ class _Running:
         for name, value in step.facts:
             said = plain(value)
             if name.text == "cwd":
-                _must(said is None or isinstance(said, str), "`cwd` is the text of a path")
+                _must(said is None or (isinstance(said, str) and is_absolute(said)), "`cwd` is an absolute path")
                 self.session.cwd = said
             elif name.text == "interactive":
                 _must(isinstance(said, bool), "`interactive` is true or false")
@@ -132,6 +132,14 @@ class _Running:
         return CallResult(step, decision.effect, decision.reason, decision, decision.note, complaint)
 
     def _resolved(self) -> ResolvedAgentExecution:
+        """The agent at work. A fact of another kind than declared is one that a host only has later: no host begins so."""
+        told, self.session.context = self.session.context, {}
+        try:
+            return self._at_work()
+        finally:
+            self.session.context = told
+
+    def _at_work(self) -> ResolvedAgentExecution:
         _must(self.agent is not None, "no `agent` is named before the first call")
         assert self.agent is not None
         above: ResolvedAgentExecution | None = None

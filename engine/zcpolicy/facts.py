@@ -122,6 +122,7 @@ class Session:
         _is(cwd is None or type(cwd) is str, "`cwd` is the text of a path")
         _is(type(interactive) is bool, "`interactive` is true or false")
         _is(platform in ("posix", "windows"), '`platform` is "posix" or "windows"')
+        _is(cwd is None or is_absolute(cwd, platform), "`cwd` is an absolute path")
         _is(type(supplies_defaults) is bool, "`supplies_defaults` is true or false")
         _is(all(type(part) is str for part in (client, id, turn)), "`client`, `id` and `turn` are text")
         entries = None if history is None else list(history)
@@ -131,8 +132,10 @@ class Session:
         self.platform: Platform = platform
         self.env = _texts(env, "env")
         self.server_cwd = _texts(server_cwd, "server_cwd")
+        _is(all(is_absolute(one, platform) for one in self.server_cwd.values()), "`server_cwd` holds absolute paths")
         self.supplies_defaults = supplies_defaults
         self.context = dict(context or {})
+        _is(all(type(name) is str for name in self.context), "`context` holds what is no name")
         self.labels = _names(labels, "labels")
         self.history: list[Entry] | None = entries
         self.resolve_link = resolve_link
@@ -249,6 +252,14 @@ AUTONOMY: Final[Mapping[str, dict[RiskClass, Answer] | None]] = {
     "full": None,
 }
 """What the three named levels say of each class; `full` caps nothing."""
+
+
+def is_absolute(path: str, platform: Platform = "posix") -> bool:
+    """Whether a path starts at a root: `/…`, on Windows also that of a drive or a share."""
+    if path.startswith("/"):
+        return True
+    drive = path[1:2] == ":" and path[:1].isalpha() and path[2:3] in ("/", "\\")
+    return platform == "windows" and (drive or path.startswith("\\\\"))
 
 
 def _autonomy(value: object) -> dict[RiskClass, Answer] | None:

@@ -7,6 +7,7 @@ a reload.
 from __future__ import annotations
 
 from zcpolicy.facts import Narrowing
+from zcpolicy.misspelt import joined, misspelt
 from zcpolicy.program import names_in, pack
 from zcpolicy.refusals import ResolveError
 from zcpolicy.stack import BodyRef
@@ -15,16 +16,11 @@ from zcpolicy.texts import escaped, tool_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Final
+    from typing import Any
 
     from zcpolicy.facts import ToolName
     from zcpolicy.program import Program
     from zcpolicy.shapes import Body, Rule
-
-MAX_COMPARED: Final = 100
-"""Characters of a name that is compared with those of tools, should it be one misspelt."""
-SHORT: Final = 3
-"""Characters of names that are not taken for each other misspelt."""
 
 
 def body_of(narrowing: Narrowing, program: Program, ids: Mapping[ToolName, int]) -> BodyRef:
@@ -97,33 +93,14 @@ def _listed(names: Iterable[ToolName]) -> list[Any]:
 
 
 def _refuse_misspelt(names: frozenset[ToolName], ids: Mapping[ToolName, int]) -> None:
-    """Raises ResolveError for a pattern, and for a name that differs from a tool's by letter case, joints or one slip."""
-    unknown = sorted((name for name in names if name not in ids), key=str)
-    meant: dict[str, ToolName] = {}
-    if unknown:
-        for known in ids:
-            meant.update(dict.fromkeys(_slips(known), known))
-    for name in unknown:
-        said = escaped(_joined(name)[:60])
+    """Raises ResolveError for a pattern, and for a name that is nearly a tool's."""
+    for name, near in misspelt((name for name in names if name not in ids), ids):
+        said = escaped(joined(name)[:60])
         if "*" in said:
             raise ResolveError(f"a narrowing takes exact names, and `{said}` is a pattern")
-        near = next((meant[slip] for slip in _slips(name) if slip in meant), None)
         if near is not None:
             raise ResolveError(f"the narrowing withholds `{said}`, which is no tool: did it mean {_named(near)}?")
 
 
-def _joined(name: ToolName) -> str:
-    return name if isinstance(name, str) else "/".join(name)
-
-
 def _named(name: ToolName) -> str:
     return f"`{name}`" if isinstance(name, str) else f"`{name[1]}` of server `{name[0]}`"
-
-
-def _slips(name: ToolName) -> list[str]:
-    """A name without letter case and joints, and the same without any one letter: near names have one in common."""
-    bare = _joined(name)[:MAX_COMPARED].casefold().removeprefix("mcp__").translate(_JOINTS)
-    return [bare, *(bare[:place] + bare[place + 1 :] for place in range(len(bare) if len(bare) > SHORT else 0))]
-
-
-_JOINTS: Final = {ord(joint): None for joint in "_-/.: "}

@@ -1,13 +1,17 @@
-"""Facts that a policy needs and a host never supplies: said once, when an execution is resolved (SPEC 6).
+"""Facts that a policy cannot work with: said once, when an execution is resolved (SPEC 6).
 
-In: an execution's bodies and its session. Out: nothing, or a ResolveError that names the rule.
+In: an execution's bodies, its program, its session. Out: nothing, or a ResolveError that names the rule or the fact.
 """
 
 from __future__ import annotations
 
+from zcpolicy.call import Malformed, judge_value
 from zcpolicy.exact import is_object
+from zcpolicy.misspelt import misspelt
+from zcpolicy.program import head_of
 from zcpolicy.refusals import ResolveError
 from zcpolicy.stack import RuleRef
+from zcpolicy.texts import escaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from zcpolicy.facts import Session
+    from zcpolicy.program import Program
     from zcpolicy.stack import Stack
 
 
@@ -28,6 +33,35 @@ def refuse_unmet(stack: Stack, session: Session) -> None:
                 raise ResolveError(
                     f"`{place[2]}` ({place[0]}:{place[1]}) needs `{missing[0]}`, which this host never supplies"
                 )
+
+
+def refuse_misfits(program: Program, session: Session) -> None:
+    """Raises ResolveError for a label or a fact of the context that is nearly a declared one, and for a fact of another
+    kind than declared: no rule would see them.
+
+    A session that also has what it was near to has lost nothing: what an older policy called otherwise goes on so.
+    """
+    head = head_of(program)
+    labels = frozenset(head["labels"])
+    for label, near in misspelt(session.labels - labels, labels - session.labels):
+        if near is not None:
+            raise ResolveError(f"label `{_shown(label)}` is not one of this policy: did it mean `{near}`?")
+    kinds, told = head["context"], {name: value for name, value in session.context.items() if type(name) is str}
+    for name, near in misspelt(
+        (name for name in told if name not in kinds), (name for name in kinds if name not in told)
+    ):
+        if near is not None:
+            raise ResolveError(f"`{_shown(name)}` is no fact of this policy's context: did it mean `{near}`?")
+    for name, value in told.items():
+        if name in kinds and value is not None:
+            try:
+                judge_value(kinds[name], value)
+            except Malformed as error:
+                raise ResolveError(f"`{name}` of the context is not what the policy declares: {error}") from None
+
+
+def _shown(name: str) -> str:
+    return escaped(name[:60])
 
 
 def _facts(condition: Any) -> Iterator[str]:

@@ -176,8 +176,10 @@ class Resolver(Sealed):
         may be independent. `later`: a call of `parent` started this run for later; it may be of the same agent.
 
         Raises UnknownAgent, ResolveError (not delegable, no delegation left, a child's session without its delegator,
-        a skill that is not the agent's, a fact that is needed and never supplied), CompiledError, SealError.
+        a skill that is not the agent's, a fact that is needed and never supplied, a label or a fact of the context that is
+        nearly a declared one or of another kind), CompiledError, SealError.
         """
+        self._must_fit(session)
         charged = parent is not None and not (later and agent == parent.agent)
         return self.newest._resolve(
             agent, session, surface, narrowing, parent, skills, independent, later, charged=charged
@@ -278,11 +280,11 @@ class Resolver(Sealed):
         facts = session if session is not None else Session()
         skills = tuple(sorted(facts.skills))
         try:
-            _facts_of(facts, None)
+            self._must_fit(_facts_of(facts, None))
             known_skills(self.program, skills)
             stack = self._stack(agent, facts, None, skills)
         except ResolveError as error:
-            verdict = Verdict("deny", unresolved(error))
+            verdict = Verdict("deny", unresolved(error), note=str(error))
             verdict.tool = tool
             nobody = Stack(self.program, (Level(str(agent)[:60], (), (), 0, ()),), ())
             return Decision(verdict, {}, self._alone(nobody, facts), facts.labels)
@@ -358,6 +360,13 @@ class Resolver(Sealed):
             if plain:
                 self._by_agent[agent] = stack
         return stack
+
+    def _must_fit(self, session: Session | None) -> None:
+        """Only where a host brings a session to an agent: runs that stand go on under a policy that calls things otherwise."""
+        if type(session) is Session and (session.labels or session.context):
+            from zcpolicy.needs import refuse_misfits
+
+            refuse_misfits(self.newest.program, session)
 
     def _must_know(self, agent: str) -> None:
         if not has_agent(self.program, agent):

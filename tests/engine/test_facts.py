@@ -1,10 +1,11 @@
 """What a host may report, and what it may not."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from zcpolicy import FactsError, Narrowing, Session
+from policy_lang import loads
+from zcpolicy import FactsError, Narrowing, ResolveError, Resolver, Session
 from zcpolicy.facts import MAX_HISTORY, Entry, ToolName
 
 SESSIONS: dict[str, dict[str, Any]] = {
@@ -17,6 +18,7 @@ SESSIONS: dict[str, dict[str, Any]] = {
     "server_cwd": {"server_cwd": {7: "/"}},
     "labels": {"labels": "private"},
     "labels in it": {"labels": [7]},
+    "names of the context": {"context": {7: "x"}},
     "never": {"never": "cwd"},
 }
 NARROWINGS: dict[str, dict[str, Any]] = {
@@ -70,3 +72,98 @@ def test_a_history_keeps_the_newest() -> None:
     unreadable = Session(history=None)
     unreadable.record(Entry("new", {}))
     assert unreadable.history is None
+
+
+# --- directories ---------------------------------------------------------------------------------------------------
+
+DIRECTORIES: dict[str, tuple[dict[str, Any], str]] = {
+    "relative": ({"cwd": "repo"}, "`cwd` is an absolute path"),
+    "empty": ({"cwd": ""}, "`cwd` is an absolute path"),
+    "a home": ({"cwd": "~/repo"}, "`cwd` is an absolute path"),
+    "a windows path elsewhere": ({"cwd": "C:\\repo"}, "`cwd` is an absolute path"),
+    "relative on windows": ({"cwd": "repo", "platform": "windows"}, "`cwd` is an absolute path"),
+    "of a drive on windows": ({"cwd": "C:repo", "platform": "windows"}, "`cwd` is an absolute path"),
+    "of a server": ({"server_cwd": {"hub": "srv"}}, "`server_cwd` holds absolute paths"),
+}
+
+
+@pytest.mark.parametrize("what", DIRECTORIES)
+def test_a_directory_that_is_no_absolute_path(what: str) -> None:
+    facts, message = DIRECTORIES[what]
+    with pytest.raises(FactsError) as raised:
+        Session(**facts)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("cwd", ["C:\\repo", "c:/repo", "\\\\server\\share", "/repo"])
+def test_directories_of_windows(cwd: str) -> None:
+    assert Session(cwd=cwd, platform="windows").cwd == cwd
+
+
+# --- labels and the context, held against a policy -------------------------------------------------------------------
+
+POLICY: Final = loads("""zcpolicy 1
+tool shell(command: shell) risk high
+label untrusted, dev
+context { tenant: string, tier: integer, home: path }
+agent a {
+    autonomy full
+    allow shell
+    deny shell when marked untrusted
+}
+agent b { autonomy full; allow shell }
+""")
+UNFIT: dict[str, tuple[dict[str, Any], str]] = {
+    "a label with a slip": ({"labels": ["untrustd"]}, "label `untrustd` is not one of this policy: did it mean `untrusted`?"),
+    "two letters changed places": ({"labels": ["untursted"]}, "label `untursted` is not one of this policy: did it mean `untrusted`?"),
+    "a label in other case": ({"labels": ["DEV"]}, "label `DEV` is not one of this policy: did it mean `dev`?"),
+    "a fact with a slip": ({"context": {"tennant": "x"}}, "`tennant` is no fact of this policy's context: did it mean `tenant`?"),
+    "a fact of another kind": ({"context": {"tier": "2"}}, "`tier` of the context is not what the policy declares: the value is not a number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_a_session_that_does_not_fit_the_policy(what: str) -> None:
+    facts, message = UNFIT[what]
+    resolver = Resolver(POLICY)
+    with pytest.raises(ResolveError) as raised:
+        resolver.resolve("a", session=Session(**facts))
+    assert str(raised.value) == message
+    decision = resolver.decide("a", "shell", {"command": "ls"}, session=Session(**facts))
+    assert (decision.effect, decision.reason, decision.note) == ("deny", "stale-policy", message)
+
+
+FIT: dict[str, dict[str, Any]] = {
+    "a label of another policy": {"labels": ["tainted"]},
+    "a short label that is near": {"labels": ["dex"]},
+    "a former spelling beside the present one": {"labels": ["untrustd", "untrusted"]},
+    "a fact of another policy": {"context": {"region": "eu"}},
+    "a fact beside the one that it is near to": {"context": {"tennant": 1, "tenant": "x"}},
+    "a fact that is not there": {"context": {"home": None}},
+    "facts as declared": {"context": {"tenant": "x", "tier": 2}},
+}
+
+
+@pytest.mark.parametrize("what", FIT)
+def test_a_session_that_fits_the_policy(what: str) -> None:
+    assert (
+        Resolver(POLICY).resolve("b", session=Session(**FIT[what])).decide("shell", {"command": "ls"}).effect == "allow"
+    )
+
+
+def test_a_label_that_is_put_on_later_is_looked_at_with_the_next_turn() -> None:
+    session, resolver = Session(), Resolver(POLICY)
+    run = resolver.resolve("a", session=session)
+    session.mark(["untrustd"])
+    assert run.decide("shell", {"command": "ls"}).effect == "allow"
+    with pytest.raises(ResolveError, match="did it mean `untrusted`"):
+        resolver.resolve("a", session=session)
+    session.mark(["untrusted"])  # what the host does about it: it only makes the session stricter
+    assert resolver.resolve("a", session=session).decide("shell", {"command": "ls"}).effect == "deny"
+
+
+def test_a_run_that_stands_goes_on_under_a_policy_that_spells_a_label_otherwise() -> None:
+    resolver = Resolver(loads("zcpolicy 1\ntool t() risk low\nlabel seen\nagent a { autonomy full; allow t }"))
+    run = resolver.resolve("a", session=Session(labels=["seen"]))
+    resolver.publish(loads("zcpolicy 1\ntool t() risk low\nlabel sean\nagent a { autonomy full; allow t }"))
+    assert run.decide("t", {}).effect == "allow"
