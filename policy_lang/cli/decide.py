@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OPTIONS: Final[OptionTable] = {
     "--agent": ("one", "A", "The agent that calls."),
     "--args": ("one", "JSON", "The call's arguments; `-` reads them from stdin."),
-    "--session": ("one", "JSON", "Facts of the session: cwd, interactive, context, labels, history, …"),
+    "--session": ("one", "JSON", "Facts of the session: cwd, interactive, client, context, labels, history, …"),
     "--narrow": ("one", "JSON", "What the host takes away: only, deny, ask, autonomy, limits, exclude_memory."),
     "--child-of": ("many", "A", "The agent that delegated to it; repeat it, nearest first."),
     "--skill": ("many", "S", "A skill that is loaded."),
@@ -61,7 +61,7 @@ def run(words: Sequence[str]) -> int:
         raise CommandError("which agent calls? say it with `--agent A`; see zcpolicy decide --help")
     if len(read.arguments) != 2 or agent is None:
         raise CommandError(f"usage: {USAGE}; see zcpolicy decide --help")
-    from policy_lang.cli.facts import narrowing_from, session_from
+    from policy_lang.cli.facts import must_fit, narrowing_from, session_from
     from policy_lang.cli.tool_name import read_tool
 
     tool = read_tool(read.arguments[1])
@@ -69,6 +69,7 @@ def run(words: Sequence[str]) -> int:
     program = _program(read.arguments[0], read.many("--layer"), style)
     if program is None:
         return 1
+    must_fit(session, program)
     narrowing = narrowing_from(read.one("--narrow"), program)
     return _decided(program, agent, tool, session, narrowing, read, style)
 

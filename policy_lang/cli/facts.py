@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from zcpolicy.program import Program
 
 _SESSION = (
-    "cwd", "interactive", "platform", "env", "server_cwd", "supplies_defaults", "context", "labels", "history",
+    "cwd", "interactive", "platform", "env", "server_cwd", "supplies_defaults", "context", "labels", "history", "client",
 )  # fmt: skip
 _NARROWING = ("only", "deny", "ask", "autonomy", "limits", "exclude_memory")
 _ENTRY = ("tool", "args", "ok", "at")
 
 
-def session_from(text: str | None, *, lasting: bool = False) -> Session:
+def session_from(text: str | None, *, lasting: bool = False, client: str = "") -> Session:
     """The session; here a person can be asked unless it says otherwise.
 
-    `lasting`: what it spends is kept; then it is a session of its own, whose limits no other process uses up.
+    `lasting`: what it spends is kept; then it is a session of its own, whose limits no other process uses up. `client`:
+    whose it is where it does not say.
 
     Raises:
         CommandError: not JSON, an unknown key, a value of another kind.
@@ -44,10 +45,29 @@ def session_from(text: str | None, *, lasting: bool = False) -> Session:
             raise _wrong("--session", key, "an object")
     if "labels" in said:
         said["labels"] = _texts(said["labels"], "--session", "labels")
+    if "client" in said and not (isinstance(said["client"], str) and said["client"]):
+        raise _wrong("--session", "client", "text that is not empty")
+    said.setdefault("client", client)
     try:
         return Session(**said)
     except FactsError as error:
         raise CommandError(f"--session: {error}") from None
+
+
+def must_fit(session: Session, program: Program) -> None:
+    """Holds labels and facts of the context against what the policy declares.
+
+    Raises:
+        CommandError: one that is nearly a declared one, or of another kind.
+    """
+    if session.labels or session.context:
+        from zcpolicy.needs import refuse_misfits
+        from zcpolicy.refusals import ResolveError
+
+        try:
+            refuse_misfits(program, session)
+        except ResolveError as error:
+            raise CommandError(f"--session: {error}") from None
 
 
 def narrowing_from(text: str | None, program: Program) -> Narrowing | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from policy_lang.cli.facts import session_from
+from policy_lang.cli.facts import must_fit, session_from
 from policy_lang.cli.loading import compiled
 from policy_lang.cli.options import format_option, layer_option, policy_argument
 from policy_lang.cli.surfaces import surfaces
@@ -22,6 +22,8 @@ from policy_lang.render.visible import visible
 from zcpolicy.resolver import ResolveError, Resolver, UnknownAgent
 
 DENIED = 4
+CLIENT = "client"
+"""Whose session it is where none is named: nobody's has no memory, whatever the policy says."""
 _REACH = {"never": "this call only", "exact": "the same call again", "tool": "this tool in this session"}
 Line = tuple[str, str]
 """What holds, and where it is written."""
@@ -35,10 +37,11 @@ Line = tuple[str, str]
 @format_option()
 def command(policy: Path, agent: str, session: str | None, layers: tuple[Path, ...], style: str) -> int:
     """Show all that an agent gets: tools, approvals, limits, runtime, memory, skills, delegation, servers."""
-    facts = session_from(session)
+    facts = session_from(session, client=CLIENT)
     program = compiled(policy, layers, style).program
     if program is None:
         return 1
+    must_fit(facts, program)
     try:
         run = Resolver(program).resolve(agent, session=facts)
     except ResolveError as error:
