@@ -10,7 +10,7 @@ very run, whatever was selected: a row whose test was not run fails it. Without 
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import pytest
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from zcpolicy.parity.suite import Checked, Suite
 
 MARKER: Final = (
-    "parity(paths, diverging={}): drive these paths of a host with every setting, for the fixtures `parity_*`"
+    "parity(paths, diverging={}, settings=SETTINGS, compiled=policy_lang.loads): "
+    "drive these paths of a host with every setting, for the fixtures `parity_*`"
 )
 FIXTURES: Final = ("parity_cell", "parity_row", "parity_matrix")
 _SUITES: Final = pytest.StashKey["list[Suite]"]()
@@ -64,8 +65,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("parity")
     if not wanted:
         return
-    if marker is None or not marker.args:
+    if marker is None:
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: `{wanted[0]}` needs `@pytest.mark.parity(PATHS)`")
+    wrong = _wrong(marker)
+    if wrong:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: `@pytest.mark.parity`: {wrong}")
     suite = _suite(metafunc.config, marker)
     if "parity_cell" in wanted:
         cells = [(path.name, setting.name) for setting in suite.settings for path in suite.paths]
@@ -77,6 +81,36 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("parity_row", [(suite, name) for name in names], indirect=True, ids=names)
     if "parity_matrix" in wanted:
         metafunc.parametrize("parity_matrix", [suite], indirect=True, ids=["all"])
+
+
+def _wrong(marker: pytest.Mark) -> str:
+    """What is wrong with the arguments of a marker, "" if nothing is."""
+    from zcpolicy.exact import is_object
+    from zcpolicy.parity.matrix import Status
+    from zcpolicy.parity.probe import Path
+    from zcpolicy.parity.settings.setting import Setting
+
+    given: dict[str, Any] = dict(marker.kwargs)
+    settings, compiled = given.pop("settings", ()), given.pop("compiled", None)
+    diverging: Any = given.pop("diverging", {})
+    if len(marker.args) != 1 or not _are(marker.args[0], Path) or not marker.args[0]:
+        return "it takes one list of `zcpolicy.parity.probe.Path`, and all else by name"
+    if given:
+        return f"it takes `diverging`, `settings` and `compiled`, and no `{min(given)}`"
+    if not _are(settings, Setting) or ("settings" in marker.kwargs and not settings):
+        return "`settings` is a list of settings, out of `zcpolicy.parity.settings.SETTINGS`, and not of their names"
+    if compiled is not None and not callable(compiled):
+        return "`compiled` is a function that makes a program out of a text"
+    known: dict[Any, Any] = diverging if is_object(diverging) else {None: None}
+    statuses = get_args(Status)
+    if not all(_are(key, str) and len(key) == 2 for key in known) or not {*known.values()} <= {*statuses}:
+        return f"`diverging` says for (path, setting) one of {', '.join(f'`{status}`' for status in statuses)}"
+    return ""
+
+
+def _are(listed: object, kind: type) -> bool:
+    found: list[Any] = [*listed] if isinstance(listed, (list, tuple)) else [None]
+    return all(isinstance(one, kind) for one in found)
 
 
 def _suite(config: pytest.Config, marker: pytest.Mark) -> "Suite":

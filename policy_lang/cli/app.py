@@ -22,7 +22,7 @@ COMMANDS: Final = {
     "compile": "write a policy in its compiled form",
     "resolve": "show all that an agent gets",
     "explain": "print the page of a diagnostic",
-    "parity": "show which path of the reference host enforces which setting",
+    "parity": "show which path of a host, ours or your own, enforces which setting",
     "init": "write a starter policy from a list of tools",
     "completion": "print the completion script of a shell",
 }

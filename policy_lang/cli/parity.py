@@ -31,6 +31,7 @@ _WORDS: Final[dict[str, tuple[str, StyleName]]] = {
     "enforced": ("yes", "good"),
     "partly": ("part", "warning"),
     "not applied": ("no", "error"),
+    "crashed": ("err", "error"),
 }
 
 
@@ -88,6 +89,8 @@ def _own(host: str) -> "Sequence[Path]":
     from zcpolicy.parity.probe import Path
 
     module, _, name = host.partition(":")
+    if not module or not name:
+        raise CommandError(f"--host `{host}` names no list of paths: write MODULE:NAME")
     sys.path.insert(0, "")
     try:
         found: Any = getattr(import_module(module), name)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,11 @@ from zcpolicy.parity.direct import drive
 from zcpolicy.parity.matrix import Cell, matrix
 from zcpolicy.parity.probe import Drive, Path, Probe
 from zcpolicy.parity.settings import SETTINGS
+from zcpolicy.parity.suite import Checked
 from zcpolicy.resolver import Resolver
 
 COMPILED = cache(policy_lang.loads)
+NO_TEXTS = "TypeError: a path returns the texts that its caller was told, as a list"
 DENY = next(setting for setting in SETTINGS if setting.name == "deny")
 
 
@@ -26,6 +29,14 @@ def cell(path: Drive) -> Cell:
 
 async def raises(_probe: Probe) -> Sequence[str]:
     raise ValueError("the socket is closed")
+
+
+async def returns_nothing(probe: Probe) -> Any:
+    await drive(probe)
+
+
+async def returns_a_text(probe: Probe) -> Sequence[str]:
+    return "".join(await drive(probe))
 
 
 async def hangs(_probe: Probe) -> Sequence[str]:
@@ -57,7 +68,6 @@ async def tells_too_little(probe: Probe) -> Sequence[str]:
 
 
 SAID: dict[str, tuple[Drive, str]] = {
-    "it raises": (raises, "ValueError: the socket is closed"),
     "it is not over": (hangs, "it was not at its end after 0 seconds"),
     "it does nothing": (does_nothing, "neither as with it nor as without it"),
     "it resolves elsewhere": (resolves_elsewhere, "otherwise than the seam alone: fields"),
@@ -73,6 +83,25 @@ def test_nothing_that_a_path_does_passes_for_enforced(name: str, monkeypatch: py
         monkeypatch.setattr(driving, "MAX_DRIVE_SECONDS", 0.2)
     found = cell(path)
     assert (found.status, found.note) == ("partly", note)
+
+
+BROKEN: dict[str, tuple[Drive, str]] = {
+    "it raises": (raises, "ValueError: the socket is closed"),
+    "it returns nothing": (returns_nothing, NO_TEXTS),
+    "it returns one text": (returns_a_text, NO_TEXTS),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_path_that_is_broken_has_crashed(name: str) -> None:
+    path, note = BROKEN[name]
+    found = cell(path)
+    assert (found.status, found.note) == ("crashed", note)
+    assert found.crash.startswith("Traceback (most recent call last):")
+    assert found.crash.endswith(f"{note}\n")
+    with pytest.raises(AssertionError, match="setting `deny` on path `path` crashed: ") as told:
+        Checked(found, "enforced").check()
+    assert found.crash in str(told.value)
 
 
 def test_the_seam_alone_is_enforced() -> None:

@@ -47,7 +47,7 @@ def test_a_path_that_forgets_fails_by_name_and_the_matrix_is_written(tmp_path: P
     assert "setting `deny` on path `bad` is not applied (as without it)" in said
     assert "1 failed, 1 passed" in said
     assert json.loads((tmp_path / "matrix.json").read_text())["summary"] == {
-        "cells": 2, "enforced": 1, "partly": 0, "not_applied": 1,
+        "cells": 2, "enforced": 1, "partly": 0, "not_applied": 1, "crashed": 0,
     }  # fmt: skip
 
 
@@ -63,7 +63,37 @@ def test_what_is_known_to_diverge_passes_until_it_is_gone(tmp_path: Path) -> Non
     )
 
 
+def test_a_path_that_raises_fails_with_its_traceback(tmp_path: Path) -> None:
+    broken = """\
+import pytest
+from host import DENY
+from zcpolicy.parity.probe import Path
+
+async def drive(probe):
+    raise RuntimeError("the socket is closed")
+
+@pytest.mark.parity([Path("broken", drive)], settings=[DENY])
+def test_it(parity_cell):
+    parity_cell.check()
+"""
+    status, said = run(tmp_path, broken, "--tb=short")
+    assert status == 1
+    assert "setting `deny` on path `broken` crashed: RuntimeError: the socket is closed" in said
+    assert 'test_host.py", line 6, in drive' in said
+
+
+USES = "`@pytest.mark.parity`: "
 WRONG = {
+    "paths that are none": (TESTS.replace("(PATHS", '(["chat"]'), (), f"{USES}it takes one list of"),
+    "no paths": (TESTS.replace("(PATHS", "([]"), (), f"{USES}it takes one list of"),
+    "settings by name": (TESTS.replace("[DENY]", '["deny"]'), (), f"{USES}`settings` is a list of settings, out of"),
+    "no setting": (TESTS.replace("[DENY]", "[]"), (), f"{USES}`settings` is a list of settings, out of"),
+    "a keyword that means nothing": (TESTS.replace("diverging={}", "divergent={}"), (), "and no `divergent`"),
+    "a divergence that is none": (
+        TESTS.replace("diverging={}", 'diverging={("bad", "deny"): "no"}'), (),
+        "`diverging` says for (path, setting) one of `enforced`, `partly`, `not applied`, `crashed`",
+    ),
+    "divergences as a list": (TESTS.replace("diverging={}", 'diverging=["bad"]'), (), f"{USES}`diverging` says for"),
     "a fixture without its marker": (
         "def test_it(parity_cell): pass\n", (), "`parity_cell` needs `@pytest.mark.parity(PATHS)`",
     ),
@@ -80,4 +110,5 @@ def test_wrong_use_is_told(name: str, tmp_path: Path) -> None:
     tests, words, message = WRONG[name]
     status, said = run(tmp_path, tests, *words)
     assert status != 0
-    assert message in said
+    assert said.count(message) == 1
+    assert "Traceback" not in said

@@ -30,6 +30,18 @@ def test_the_summary_counts() -> None:
     assert not MIXED.enforced
 
 
+def test_a_path_that_crashed_stands_out() -> None:
+    crashed = Cell(
+        "chat", "deny", "tools", "crashed", {"ran": ["look"]}, {"ran": []}, "RuntimeError: no", "Traceback …"
+    )
+    broken = Matrix(("chat",), (DENY,), (crashed,))
+    assert summary(broken) == "1 setting on 1 path: 0 enforced, 1 crashed"
+    assert "| deny | ran: look; shown: look | ran: look, pick; shown: look, pick | **crashed** |" in markdown(broken)
+    assert "- `deny` on `chat` crashed: RuntimeError: no; seen: ran: nothing" in markdown(broken)
+    assert 'class="crashed"' in html(broken)
+    assert as_json(broken)["summary"]["crashed"] == 1
+
+
 def test_markdown_tells_what_is_not_as_it_should_be() -> None:
     lines = markdown(MIXED).splitlines()
     assert "| deny | ran: look; shown: look | ran: look, pick; shown: look, pick | yes | **no** |" in lines
@@ -44,7 +56,7 @@ def test_markdown_tells_what_is_not_as_it_should_be() -> None:
 
 def test_json_has_the_same() -> None:
     found = json.loads(json.dumps(as_json(MIXED)))
-    assert found["summary"] == {"cells": 4, "enforced": 2, "partly": 1, "not_applied": 1}
+    assert found["summary"] == {"cells": 4, "enforced": 2, "partly": 1, "not_applied": 1, "crashed": 0}
     assert found["settings"][0]["cells"][1] == {
         "path": EVIL, "status": "not applied", "expected": {"ran": ["look"]}, "seen": {"ran": ["look", "pick"]},
         "note": "as without it", "drive": f"{EVIL}-deny",
@@ -119,7 +131,7 @@ WRONG = {
     ("--path", "ruun"): "zcpolicy: there is no path `ruun`; did you mean `run`?\n",
     ("--setting", "deni"): "zcpolicy: there is no setting `deni`; did you mean `deny`?\n",
     ("--host", "no_such:PATHS"): "zcpolicy: --host `no_such:PATHS` cannot be loaded: No module named 'no_such'\n",
-    ("--host", "json"): "zcpolicy: --host `json` cannot be loaded: module 'json' has no attribute ''\n",
+    ("--host", "json"): "zcpolicy: --host `json` names no list of paths: write MODULE:NAME\n",
     ("--host", "json:dumps"): "zcpolicy: --host `json:dumps` is no list of `zcpolicy.parity.probe.Path`\n",
     ("--setting", "?"): "zcpolicy: there is no setting `?`\n",
 }

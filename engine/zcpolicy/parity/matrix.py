@@ -15,7 +15,7 @@ from zcpolicy.parity.settings import SETTINGS
 from zcpolicy.parity.settings.setting import Compile, Setting
 
 Json = Any
-Status = Literal["enforced", "partly", "not applied"]
+Status = Literal["enforced", "partly", "not applied", "crashed"]
 
 AT_ONCE: Final = 32
 """Drives at a time. Some wait for a second or two, and more of them would make each other late."""
@@ -27,7 +27,7 @@ class Cell:
     should be: `""` where it is enforced.
 
     `enforced`: what shows the setting is there, and everything else is as with the seam alone. `not applied`: it is as
-    without the setting. `partly`: neither.
+    without the setting. `partly`: neither. `crashed`: the path raised, or returned no list of texts; `crash`: where.
     """
 
     path: str
@@ -37,6 +37,7 @@ class Cell:
     expected: Mapping[str, Json]
     seen: Mapping[str, Json]
     note: str = ""
+    crash: str = ""
 
     @property
     def id(self) -> str:
@@ -95,7 +96,7 @@ def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) 
     status: Status = "partly"
     note = ""
     if seen.failure:
-        note = seen.failure
+        status, note = "crashed" if seen.crash else "partly", seen.failure
     elif parts == expected:
         differs = seen.differs(alone)
         status = "partly" if differs else "enforced"
@@ -104,4 +105,4 @@ def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) 
         status = "not applied" if bare == setting.otherwise else "partly"
         note = "as without it" if status == "not applied" else "neither as with it nor as without it"
         note += f"; the turn {seen.ended}" if seen.ended else ""
-    return Cell(path.name, setting.name, setting.area, status, expected, parts, note)
+    return Cell(path.name, setting.name, setting.area, status, expected, parts, note, seen.crash)

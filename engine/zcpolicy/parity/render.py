@@ -15,7 +15,12 @@ from zcpolicy.parity.settings.setting import Setting
 
 Json = Any
 
-WORDS: Final[Mapping[Status, str]] = {"enforced": "yes", "partly": "partly", "not applied": "**no**"}
+WORDS: Final[Mapping[Status, str]] = {
+    "enforced": "yes",
+    "partly": "partly",
+    "not applied": "**no**",
+    "crashed": "**crashed**",
+}
 
 
 def markdown(matrix: Matrix) -> str:
@@ -47,13 +52,13 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
         yield "## Not as it should be"
         yield ""
         for cell in wrong:
-            said = f"is {cell.status}: {_inert(cell.note)}; seen: {_inert(brief(cell.seen))}"
+            said = f"{'' if cell.status == 'crashed' else 'is '}{cell.status}: {_inert(cell.note)}; seen: {_inert(brief(cell.seen))}"
             yield f"- `{cell.setting}` on `{_inert(cell.path)}` {said}"
 
 
 def summary(matrix: Matrix) -> str:
     """One line: how many of how many."""
-    wrong = [f"{matrix.count(status)} {status}" for status in ("partly", "not applied") if matrix.count(status)]
+    wrong = [f"{matrix.count(status)} {status}" for status in WORDS if status != "enforced" and matrix.count(status)]
     said = f"{_counted(len(matrix.settings), 'setting')} on {_counted(len(matrix.paths), 'path')}: "
     return said + (", ".join([f"{matrix.count('enforced')} enforced", *wrong]) if wrong else "all enforced")
 
@@ -95,7 +100,7 @@ def _inert(text: str) -> str:
 
 def as_json(matrix: Matrix) -> dict[str, Json]:
     """`{"paths", "settings": [{"setting", "area", "cells": [{"path", "status", "expected", "seen", "note", "drive"}]}],
-    "summary": {"cells", "enforced", "partly", "not_applied"}}`.
+    "summary": {"cells", "enforced", "partly", "not_applied", "crashed"}}`.
     """
     return {
         "paths": list(matrix.paths),
@@ -113,6 +118,7 @@ def as_json(matrix: Matrix) -> dict[str, Json]:
             "enforced": matrix.count("enforced"),
             "partly": matrix.count("partly"),
             "not_applied": matrix.count("not applied"),
+            "crashed": matrix.count("crashed"),
         },
     }
 
@@ -133,7 +139,7 @@ STYLE: Final = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color:#222;background:#fff}"
     "table{border-collapse:collapse;width:100%;margin-bottom:2rem}th,td{text-align:left;padding:.25rem .5rem;"
     "border-bottom:1px solid #ddd;vertical-align:top}.enforced{color:#17633a}.partly{color:#8a5a00;font-weight:600}"
-    ".not-applied{color:#a11;font-weight:600}"
+    ".not-applied,.crashed{color:#a11;font-weight:600}"
 )
 
 

@@ -28,6 +28,8 @@ class Checked:
         if cell.status == self.known:
             return
         where = f"setting `{cell.setting}` on path `{cell.path}`"
+        if cell.status == "crashed":
+            raise AssertionError(f"{where} crashed: {cell.note}\n{cell.crash}")
         if self.known != "enforced":
             raise AssertionError(
                 f"{where} was known to be {self.known} and is {cell.status}: take it out of what diverges"
