@@ -80,7 +80,7 @@ PLACES: dict[str, set[str]] = {
     "to_run": {GATE},
     "Batch": {LOOP},
     "runner_of": {GATE},
-    ".run": {ASSEMBLY, SCOPED, *RUNS},
+    ".run": {ASSEMBLY, SCOPED, "zcpolicy/registry/sources.py", *RUNS},  # sources: whether it is a coroutine function
     ".call": {ASSEMBLY, "zcpolicy/approvals/outcome.py", "zcpolicy/approvals/settling.py", "policy_lang/cli/test.py"},
     ".offers": {ASSEMBLY, "zcpolicy/registry/view.py"},
     ".builtins": {ASSEMBLY},
@@ -110,7 +110,7 @@ PLACES: dict[str, set[str]] = {
     "exec": {"zcpolicy/generate.py", "zcpolicy/predicates/shell_launch.py"},  # the latter: a command of the shell
     "eval": {"zcpolicy/predicates/shell_dress.py"},  # likewise
     "gc": {"policy_lang/collector.py"},
-    "inspect": {"zcpolicy/approvals/hearing.py"},
+    "inspect": {"zcpolicy/approvals/hearing.py", "zcpolicy/awaited.py"},
     "pkgutil": {"policy_lang/syntax/tables.py"},
     "pickle": {"policy_lang/cache.py"},
     ".modules": {"policy_lang/cache.py"},

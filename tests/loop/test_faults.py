@@ -23,6 +23,7 @@ from zcpolicy.loop.messages import Message, ModelRequest, ModelResponse
 from zcpolicy.loop.scripted import ScriptedModel, calls
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.sources import ToolContext
+from zcpolicy.sessions import restore, save
 
 RULES = """
 allow look, fetch, mail, pipeline
@@ -316,20 +317,23 @@ def test_a_model_that_answers_what_is_no_response_has_failed(piece: Any) -> None
     assert (result.status, result.reason) == ("failed", "model-failed")
 
 
-def test_one_call_in_two_tasks_of_one_turn_state_runs_once() -> None:
+def test_one_call_of_a_turn_that_two_take_up_at_once_runs_once() -> None:
+    """As two processes would, each with the session as it was saved."""
+
     async def story() -> list[TurnResult]:
         paused = await on.turn(ScriptedModel(calls(("mail", {"to": "x"}))))
         await on.run.approvals.answer(paused.questions[0], Approve())
-        registry = await on.assemble()
 
         async def again() -> TurnResult:
+            run = on.resolver.resolve("a", session=restore(save(on.session)))
+            registry = await on.assemble(run)
             model = ResolvedModelAccess(ScriptedModel("done"))
-            return await run_tool_call_loop(on.run, model, on.io, paused.messages, resume=paused.state)
+            try:
+                return await run_tool_call_loop(run, model, on.io, paused.messages, resume=paused.state)
+            finally:
+                await registry.close()
 
-        try:
-            return list(await asyncio.gather(again(), again()))
-        finally:
-            await registry.close()
+        return list(await asyncio.gather(again(), again()))
 
     async def slow(_arguments: dict[str, Any], _context: ToolContext) -> str:
         await asyncio.sleep(0.01)

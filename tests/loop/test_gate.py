@@ -6,13 +6,14 @@ import gc
 import pickle
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import policy_lang
-from tests.loop.stage import TOOLS, Stage, play, stage, told
+from tests.loop.stage import TOOLS, Stage, play, stage
 from zcpolicy import PermitError, Session
 from zcpolicy.approvals.question import Approve, Approvers
 from zcpolicy.authority import SealError
@@ -23,7 +24,7 @@ from zcpolicy.loop import admitted as module
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.gate import Admitted, Lapsed, Refused, admit, admit_all
 from zcpolicy.loop.scripted import calls
-from zcpolicy.registry.sources import InnerCall, ToolContext
+from zcpolicy.registry.sources import HostTool, InnerCall, ToolContext
 from zcpolicy.sealed import put
 
 
@@ -379,23 +380,21 @@ def test_two_equal_calls_at_once_with_one_yes_run_once() -> None:
     assert sorted(asyncio.run(tell())) == ["Admitted", "Refused"]
 
 
-def test_a_tool_function_that_is_no_coroutine_function_and_raises_has_failed() -> None:
+def test_a_tool_function_that_is_no_coroutine_function_is_none() -> None:
     def plain(_arguments: dict[str, Any], _context: ToolContext) -> Any:
-        raise RuntimeError("inside")
+        return "looked"
 
-    from zcpolicy.registry.scoped import ScopedToolRegistry
-    from zcpolicy.registry.sources import HostTool, ToolSources
+    class Called:
+        async def __call__(self, _arguments: dict[str, Any], _context: ToolContext) -> str:
+            return "looked"
 
-    on = stage("allow look")
-
-    async def assemble(run: Any = None) -> Any:
-        tool = HostTool("look", "looks", {"type": "object"}, plain)
-        return await ScopedToolRegistry.assemble(run or on.run, ToolSources(builtins=(tool,)))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(on, "assemble", assemble)
-        result, _ = play(on, calls(("look", {"at": "x"})), "done")
-    assert (result.status, told(result)) == ("done", ["[failed] The tool failed."])
+    with pytest.raises(TypeError) as raised:
+        HostTool("look", "looks", {"type": "object"}, plain)
+    assert str(raised.value) == (
+        "`run` of tool `look` is a plain function: write `async def`, and in it `await asyncio.to_thread(…)` around what waits"
+    )
+    assert HostTool("look", "looks", {}, Called()).run
+    assert HostTool("look", "looks", {}, partial(Called.__call__, Called())).run
 
 
 def test_what_a_call_was_given_ends_with_it() -> None:

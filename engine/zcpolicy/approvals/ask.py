@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from zcpolicy.approvals.asking import refuse_if_acting, refuse_if_asked
 from zcpolicy.approvals.audit import noted
 from zcpolicy.approvals.binding import name_of_aside, name_of_open
-from zcpolicy.approvals.hearing import is_async
 from zcpolicy.approvals.outcome import NotAsked, Outcome, approved, refused
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
 from zcpolicy.approvals.settling import Settling
 from zcpolicy.approvals.weigh import Nothing, weighed
 from zcpolicy.approvals.yeses import Yeses
 from zcpolicy.authority import genuine
+from zcpolicy.awaited import is_async
 from zcpolicy.events import nowhere
 from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.refusals import PermitError

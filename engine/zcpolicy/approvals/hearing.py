@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from inspect import isawaitable, iscoroutine, iscoroutinefunction
+from inspect import isawaitable, iscoroutine
 from threading import BoundedSemaphore, Event, Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from zcpolicy.approvals.asking import context_of
 from zcpolicy.approvals.question import Approve, Approver, Later, Question
 from zcpolicy.approvals.weigh import Nothing, Worth
+from zcpolicy.awaited import is_async
 
 if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
@@ -37,11 +38,6 @@ class Ask(NamedTuple):
     approver: Approver
     worth: Callable[[object], Worth]
     waits: bool = True
-
-
-def is_async(approver: object) -> bool:
-    """Whether an approver is to be called in the event loop, and not in a thread."""
-    return iscoroutinefunction(approver) or iscoroutinefunction(getattr(approver, "__call__", None))  # noqa: B004 - its kind is asked, not whether it is there
 
 
 async def heard(run: ResolvedAgentExecution, asks: Sequence[Ask], seconds: float) -> list[Worth | None]:

@@ -83,16 +83,16 @@ class Admitted(Sealed):
         await unbroken(held.ledger, held.release)
         raise Lapsed("the call has to be admitted again")
 
-    async def finish(self, ok: bool, cost: Costs = NOTHING, *, fault: str = "") -> None:
-        """It has run. `ok`: it reports success. `cost`: what it spent, by currency. `fault`: what was raised, for the
-        record. Raises PermitError if it does not run.
+    async def finish(self, ok: bool, cost: Costs = NOTHING, *, fault: str = "", error: str = "") -> None:
+        """It has run. `ok`: it reports success. `cost`: what it spent, by currency. `fault`, `error`: the name of what was
+        raised, and what it says, for the record. Raises PermitError if it does not run.
         """
         held = _held(self, "started")
         held.over()
         try:
             await unbroken(held.ledger, partial(held.settle, ok is True, cost))
         finally:
-            held.report("finished", ok=ok is True, cost=_told(cost), **_named(fault=fault))
+            held.report("finished", ok=ok is True, cost=_told(cost), **_named(fault=fault, error=error))
 
     async def abandon(self) -> None:
         """It is not made after all, and gives back what it reserved. Does nothing once it was started."""

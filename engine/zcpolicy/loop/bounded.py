@@ -1,21 +1,47 @@
 """One tool at work: it is cut off in time, and whatever it does is a result.
 
-In: what a tool's function gave, seconds. Out: its result, or a failed one that tells the model nothing of the inside. A tool
+In: what a tool's function gave, seconds. Out: its result, or a failed one that tells the model nothing of the inside, and for
+the host what went wrong: on its record, and with the traceback in the log `zcpolicy` of the standard library. A tool
 runs in a task of its own, so that what it raises or cancels is its own affair, and a cancelled turn ends whatever its
 tools do about it.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import ToolResult
+from zcpolicy.texts import escaped
 
 CUT_OFF_SECONDS: Final = 5.0
 """For which what is cut off may tidy up; what goes on after it is left alone, and what it says is not heard."""
 
 FAILED: Final = "The tool failed."
+
+MAX_FAULT_CHARACTERS: Final = 500
+"""Characters that a record keeps of what a tool raised."""
+
+_log: Final = logging.getLogger("zcpolicy")
+_log.addHandler(logging.NullHandler())  # nothing is printed where the host has no logging
+
+
+class Fault(NamedTuple):
+    """What went wrong in a tool. `kind`: the name of what was raised; `text`: what it says, on one line, controls escaped."""
+
+    kind: str
+    text: str = ""
+    raised: BaseException | None = None
+
+
+NONE: Final = Fault("")
+
+
+def log_fault(tool: str, fault: Fault) -> None:
+    """For whoever wrote the tool: what it raised, and where."""
+    if fault.kind:
+        _log.error("tool `%s` failed: %s: %s", tool, fault.kind, fault.text, exc_info=fault.raised)
 
 
 class InnerRefused(PermitError):
@@ -24,8 +50,8 @@ class InnerRefused(PermitError):
 
 async def bounded(
     work: Callable[[], Awaitable[ToolResult | str]], seconds: float, over: Callable[[], None]
-) -> tuple[ToolResult, str]:
-    """The result, and of a failure the name of what was raised, for the host's record.
+) -> tuple[ToolResult, Fault]:
+    """The result, and of a failure what went wrong, for the host.
 
     `over` is called the moment the tool returns, and before it is cut off. Raises CancelledError where the caller is
     cancelled, and the KeyboardInterrupt of a person.
@@ -40,12 +66,13 @@ async def bounded(
     if not done:
         over()
         await cut_off([tool])
-        return ToolResult(f"The tool did not answer within {seconds:g} seconds.", ok=False), "TimeoutError"
+        text = f"did not answer within {seconds:g} seconds"
+        return ToolResult(f"The tool {text}.", ok=False), Fault("TimeoutError", text)
     if tool.cancelled():  # before it began
-        return ToolResult(FAILED, ok=False), "CancelledError"
-    result, fault, raised = tool.result()
-    if isinstance(raised, KeyboardInterrupt):
-        raise raised
+        return ToolResult(FAILED, ok=False), Fault("CancelledError")
+    result, fault = tool.result()
+    if isinstance(fault.raised, KeyboardInterrupt):
+        raise fault.raised
     return result, fault
 
 
@@ -63,27 +90,35 @@ async def cut_off(tasks: Collection[asyncio.Task[Any]]) -> None:
         raise cancelled
 
 
-async def _caught(
-    work: Callable[[], Awaitable[object]], over: Callable[[], None]
-) -> tuple[ToolResult, str, BaseException | None]:
+async def _caught(work: Callable[[], Awaitable[object]], over: Callable[[], None]) -> tuple[ToolResult, Fault]:
     """Never raises: what is no `Exception` would end the event loop, and with it all other turns."""
     try:
-        return *_sound(await work()), None
+        return _sound(await work())
     except InnerRefused as refused:
-        return ToolResult(str(refused), ok=False), type(refused).__name__, refused
+        return ToolResult(str(refused), ok=False), _fault(refused)
     except BaseException as raised:  # noqa: BLE001 - the host's code: however it fails, it failed
-        return ToolResult(FAILED, ok=False), type(raised).__name__, raised
+        return ToolResult(FAILED, ok=False), _fault(raised)
     finally:
         over()
 
 
-def _sound(found: object) -> tuple[ToolResult, str]:
+def _fault(raised: BaseException) -> Fault:
+    try:
+        text = str.__str__(str(raised))[:MAX_FAULT_CHARACTERS]
+    except Exception:  # noqa: BLE001 - the host's code, which may not even say what went wrong
+        text = ""
+    return Fault(type(raised).__name__, escaped(" ".join(text.split())), raised)
+
+
+def _sound(found: object) -> tuple[ToolResult, Fault]:
     """The result, if it is one, made of plain values."""
     if isinstance(found, str):
-        return ToolResult(str.__str__(found)), ""
+        return ToolResult(str.__str__(found)), NONE
     if isinstance(found, ToolResult) and _is_made_of_its_kinds(found):
-        return ToolResult(str.__str__(found.text), found.ok, dict(found.cost)), ""
-    return ToolResult(FAILED, ok=False), type(found).__name__
+        return ToolResult(str.__str__(found.text), found.ok, dict(found.cost)), NONE
+    return ToolResult(FAILED, ok=False), Fault(
+        type(found).__name__, "the tool's answer is neither text nor a `ToolResult`"
+    )
 
 
 def _is_made_of_its_kinds(result: Any) -> bool:

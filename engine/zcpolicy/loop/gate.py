@@ -24,7 +24,7 @@ from zcpolicy.execution import ResolvedAgentExecution, unresolved
 from zcpolicy.facts import ToolName
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, to_run
-from zcpolicy.loop.bounded import bounded
+from zcpolicy.loop.bounded import bounded, log_fault
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
@@ -32,6 +32,7 @@ from zcpolicy.permits import mark
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import runner_of
 from zcpolicy.registry.sources import InnerCall, Run, ToolContext, ToolResult
+from zcpolicy.texts import spelled
 
 __all__ = ["Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all", "perform"]
 
@@ -256,5 +257,6 @@ async def perform(call: Admitted, given: Given, seconds: float) -> ToolResult:
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
         async with given as context:
             result, fault = await bounded(partial(runner, arguments, context), limit, given.close)
-        await call.finish(result.ok, result.cost, fault=fault)
+        log_fault(spelled(decision.tool), fault)
+        await call.finish(result.ok, result.cost, fault=fault.kind, error=fault.text)
         return result

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Literal, Protocol
 
+from zcpolicy.awaited import is_async
 from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
 from zcpolicy.refusals import ResolveError
@@ -116,6 +117,14 @@ class HostTool:
     parameters: Mapping[str, Json]
     run: Run
     group: Group = ""
+
+    def __post_init__(self) -> None:
+        """Raises TypeError for a plain function: it would hold up everything else while it runs, and could not be cut off."""
+        if not is_async(self.run):
+            raise TypeError(
+                f"`run` of tool `{self.name}` is a plain function: write `async def`, and in it "
+                "`await asyncio.to_thread(…)` around what waits"
+            )
 
 
 @dataclass(frozen=True, slots=True)
