@@ -43,7 +43,7 @@ class Server:
         return library(port=self.port, socket_timeout=SLOW_SECONDS, decode_responses=True)
 
     def start(self) -> bool:
-        """Whether it answers, and it is this one."""
+        """Whether it answers, and it is this one; it may still be reading what it kept."""
         command = ["redis-server", "--port", str(self.port), *self._options]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + SLOW_SECONDS

@@ -336,6 +336,43 @@ def test_a_server_that_may_drop_what_was_charged_is_refused(own: Server) -> None
         run(own.ledger(), "a", 0.0)
 
 
+def test_one_that_may_drop_it_from_now_on_is_refused_from_the_next_look_on(
+    own: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = own.ledger()
+    run(ledger, "a", 0.0)
+    with own.client() as client:
+        client.config_set("maxmemory", "100mb")
+        client.config_set("maxmemory-policy", "allkeys-lru")
+    run(ledger, "b", 0.0)  # it was asked just now
+    monkeypatch.setattr("zcpolicy.ledgers.redis.CHECK_SECONDS", 0.0)
+    refused(ledger, "its maxmemory-policy is `allkeys-lru`")
+
+
+def test_one_that_went_away_is_asked_again(own: Server) -> None:
+    ledger = own.ledger()
+    run(ledger, "a", 0.0)
+    own.kill()
+    refused(ledger, "the ledger's server cannot be used")
+    own.start()
+    with own.client() as client:
+        client.config_set("maxmemory", "100mb")
+        client.config_set("maxmemory-policy", "allkeys-lru")
+    refused(ledger, "its maxmemory-policy is `allkeys-lru`")
+
+
+def test_one_that_still_reads_what_it_kept_is_waited_for(own: Server) -> None:
+    ledger = own.ledger()
+    run(ledger, "a", 0.0)
+    with own.client() as client:
+        client.eval("for i = 1, 300000 do redis.call('SET', 'other' .. i, '1') end", 0)
+    own.kill()
+    refused(ledger, "the ledger's server cannot be used")
+    own.start()  # it says who it is, and reads on for a quarter of a second
+    run(ledger, "b", 0.0)
+    assert [one.key for one in ledger.entries()] == ["a", "b"]
+
+
 def test_the_time_is_the_servers(server: Server) -> None:
     ledger = server.ledger("time")
     assert abs(ledger.now(5.0) - time.time()) < 5

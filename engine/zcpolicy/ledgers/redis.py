@@ -15,10 +15,12 @@ from functools import lru_cache
 from json import dumps, loads
 from secrets import token_hex
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any, Final, Literal, NamedTuple
 
 from redis import Redis, RedisCluster, RedisError
 from redis.backoff import NoBackoff
+from redis.exceptions import BusyLoadingError
 from redis.retry import Retry
 
 from zcpolicy.ledgers import reservations as step
@@ -49,6 +51,11 @@ MAX_TRIES: Final = 1_000
 """Looks at limits that others keep filling meanwhile; then the ledger is unavailable."""
 MAX_HELD: Final = 10_000
 """Reservations whose state is remembered, so that a change of them need not read it first."""
+
+CHECK_SECONDS: Final = 60.0
+"""After which the server is asked again whether it keeps what it is given; also after every failure."""
+LOADING_SECONDS: Final = 0.02
+"""Between two tries of a server that was started again and still reads what it kept; for the seconds of a time-out."""
 
 SCRIPT: Final = os.path.join(os.path.dirname(__file__), "redis.lua")
 
@@ -83,6 +90,7 @@ class RedisLedger:
         self._client = _client(url, timeout) if isinstance(url, str) else url
         self._prefix = f"{{zcpolicy:{name}}}"
         self._by_caller = clock == "caller"
+        self._timeout = timeout
         self._patience = 4 * timeout
         self._closed = False
         with open(SCRIPT, encoding="utf-8") as file:
@@ -99,7 +107,7 @@ class RedisLedger:
         self._floor: str = "0"  # the same, as the server wrote it
         self._change = 0
         self._epoch = ""
-        self._kept = False
+        self._checked = -CHECK_SECONDS
 
     # --- charges -----------------------------------------------------------------------------------------------------
 
@@ -251,6 +259,7 @@ class RedisLedger:
             self._check_keeps()
             yield
         except (RedisError, OSError) as error:
+            self._checked = -CHECK_SECONDS
             raise LedgerUnavailable(f"the ledger's server cannot be used: {type(error).__name__}") from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             self._book.clear()
@@ -263,7 +272,8 @@ class RedisLedger:
 
     def _check_keeps(self) -> None:
         """A server that drops keys to make room would give back what was spent."""
-        if self._kept:
+        now = monotonic()
+        if now - self._checked < CHECK_SECONDS:
             return
         client: Any = self._client  # whose answers have no types
         found = client.info("memory")
@@ -272,7 +282,7 @@ class RedisLedger:
             raise LedgerUnavailable(
                 f"the ledger's server may drop what was charged: its maxmemory-policy is `{policy}`"
             )
-        self._kept = True
+        self._checked = now
 
     def _ask(self, what: str, clock: float, **given: object) -> _Answer:
         if self._by_caller:
@@ -280,7 +290,7 @@ class RedisLedger:
         named = {name: one for name, one in given.items() if one is not None}
         seen = {"epoch": self._epoch, "seen": str(self._change), "floor": self._floor}
         text = dumps({"token": token_hex(8), "what": what, "edition": EDITION, "page": MAX_NEWS, **seen, **named})
-        answer: Any = self._script(keys=[self._prefix], args=[text])
+        answer = self._answer(text)
         if answer[0] == "lost":
             raise LedgerUnavailable("the ledger's server lost what was charged")
         if answer[0] == "edition":
@@ -298,6 +308,17 @@ class RedisLedger:
         number, record, news = rest
         known = _reservation(int(number), record) if record else None
         return _Answer(answer[0], known, None if moved else [list(map(_named, one)) for one in news], [])
+
+    def _answer(self, text: str) -> Any:
+        """What the script says. Nothing was done by a server that is still reading; it is there in a moment."""
+        ends = monotonic() + self._timeout
+        while True:
+            try:
+                return self._script(keys=[self._prefix], args=[text])
+            except BusyLoadingError:
+                if monotonic() >= ends:
+                    raise
+                sleep(LOADING_SECONDS)
 
     def _read(self, tallies: list[Tally], clock: float, key: str | None = None) -> Reservation | None:
         """Has all tallies catch up."""
