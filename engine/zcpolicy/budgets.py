@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from zcpolicy.authority import genuine
 from zcpolicy.combine import Verdict
-from zcpolicy.exact import added
+from zcpolicy.exact import added, number_text
 from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Reserved
 from zcpolicy.pots import (
     CALL,
@@ -22,6 +22,7 @@ from zcpolicy.pots import (
 )  # fmt: skip
 from zcpolicy.refusals import PermitError
 from zcpolicy.room import NO_TIME, over, pots_of, spent_in, unavailable, unpayable
+from zcpolicy.texts import escaped
 from zcpolicy.windows import NoTime, told
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from zcpolicy.decision import Decision
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import ToolName
-    from zcpolicy.ledgers.contract import Ledger
+    from zcpolicy.ledgers.contract import Ledger, Pot, Spent
     from zcpolicy.loop.access import ResolvedModelAccess
     from zcpolicy.loop.messages import Usage
     from zcpolicy.pots import Amounts, Counting, Number
@@ -148,9 +149,9 @@ class Budgets:
         """
         output = access.max_output_tokens if max_output is None else max_output
         limits = self._limits("tokens", "money", "time")
-        cost = _cost(access, input_tokens, output)
+        cost, fault = _cost(access, input_tokens, output)
         try:
-            must_be_priced(cost, limits)
+            must_be_priced(cost, limits, f"model `{escaped(str(access.model.name)[:60])}`", fault)
         except Unpayable as error:
             return unpayable(error)
         amounts: Amounts = {("tokens", ""): input_tokens + output, ("time", ""): 0, **money_of(cost)}
@@ -164,7 +165,7 @@ class Budgets:
         amounts: dict[tuple[str, str], Number] = {}
         tokens_in, tokens_out = reported(usage.input_tokens), reported(usage.output_tokens)
         if isinstance(tokens_in, int) and isinstance(tokens_out, int):
-            amounts = money_of(_cost(access, tokens_in, tokens_out))
+            amounts = money_of(_cost(access, tokens_in, tokens_out)[0])
             amounts["tokens", ""] = tokens_in + tokens_out
         took = reported(seconds)
         if took is not None:
@@ -256,7 +257,8 @@ class Budgets:
             return Verdict("deny", "budget", note="an amount is negative or out of bounds")
         self._unrecorded.discard(key)
         if isinstance(found, Exhausted):
-            return over([(counting, pot, spent) for (counting, pot), spent in zip(pots, found.spent, strict=True)])
+            looked = [(counting, pot, spent) for (counting, pot), spent in zip(pots, found.spent, strict=True)]
+            return over(looked, _too_much(looked) if tool is None else "")
         return found
 
     def _settle(self, key: str, amounts: Amounts) -> None:
@@ -270,12 +272,33 @@ class Budgets:
             return  # it was dispatched, and counts as reserved
 
 
-def _cost(access: ResolvedModelAccess, input_tokens: int, output_tokens: int) -> Mapping[str, object] | None:
-    """What a request costs by the host's prices; None where they do not say."""
+def _cost(
+    access: ResolvedModelAccess, input_tokens: int, output_tokens: int
+) -> tuple[Mapping[str, object] | None, str]:
+    """What a request costs by the host's prices; None where they do not say, and why, where they failed."""
     if access.prices is None:
-        return None
+        return None, ""
     try:
         found: Any = access.prices.cost(access.model.name, input_tokens, output_tokens)
-    except Exception:  # noqa: BLE001 - the host's code: however it fails, there is no price
-        return None
-    return found if hasattr(found, "items") else None
+    except Exception as error:  # noqa: BLE001 - the host's code: however it fails, there is no price
+        return None, f"has no price since the price function failed ({type(error).__name__})"
+    return found if hasattr(found, "items") else None, ""
+
+
+def _too_much(looked: Sequence[tuple[Counting, Pot, Spent]]) -> str:
+    """Of a request that no empty pot has room for: waiting does not help."""
+    for counting, pot, _ in looked:
+        if pot.need > pot.limit and counting.unit in ("money", "tokens"):
+            need, most = _said(counting, pot.need), _said(counting, pot.limit)
+            less = "send less, " if counting.unit == "tokens" else ""
+            do = f"{less}lower `max_output_tokens`, or raise the limit"
+            return f"one request reserves {need}, and the limit is {most}: {do}"
+    return ""
+
+
+def _said(counting: Counting, amount: Number) -> str:
+    """`2.05 usd`, `800 tokens`."""
+    if counting.unit == "tokens":
+        return f"{number_text(amount)} tokens"
+    whole, _, rest = number_text(amount).partition(".")
+    return f"{whole}.{rest:0<2} {counting.currency}"

@@ -190,17 +190,21 @@ def money_of(cost: Mapping[str, object] | None) -> dict[tuple[str, str], Number]
     return found
 
 
-def must_be_priced(cost: Mapping[str, object] | None, limits: Iterable[Counting]) -> None:
+def must_be_priced(
+    cost: Mapping[str, object] | None, limits: Iterable[Counting], what: str = "the call", why: str = ""
+) -> None:
     """Raises Unpayable where a limit cannot count a cost: it is not known, not in the limit's currency, or no amount.
 
-    What is free in every currency that it names is free in all.
+    What is free in every currency that it names is free in all. `what`: that has the cost. `why`: it is not known.
     """
     known, told = money_of(cost), _told(cost)
     odd = any(number is None for _, number in told)
     free = bool(told) and not odd and not any(known.values())
     for counting in limits:
         if counting.unit == "money" and (odd or (not free and ("money", counting.currency) not in known)):
-            raise Unpayable(counting.rule, "what it costs cannot be told in the currency of a limit")
+            fault = why or ("has a price that is no amount" if odd else "has no price")
+            where = f" in {counting.currency}" if known and not why and not odd else ""
+            raise Unpayable(counting.rule, f"{what} {fault}{where}, and a limit in {counting.currency} holds")
 
 
 def _told(cost: Any) -> list[tuple[str, Number | None]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zcpolicy.plan import Plan
     from zcpolicy.pots import Amounts, Counting
 
+EXHAUSTED: Final = "a limit is exhausted"
 NO_TIME: Final = "the session's clock does not tell the time"
 
 
@@ -56,13 +57,13 @@ def spent_in(
     return [(counting, pot, spent) for (counting, pot), spent in zip(pots, found, strict=True)]
 
 
-def over(looked: Sequence[tuple[Counting, Pot, Spent]]) -> Verdict:
+def over(looked: Sequence[tuple[Counting, Pot, Spent]], note: str = "") -> Verdict:
     """The deny of the limits that have no room, with the time until all may have."""
     full = [(counting, spent) for counting, _, spent in looked if not spent.room]
     waits = [spent.retry_after for _, spent in full]
     retry = None if None in waits else max((wait for wait in waits if wait is not None), default=None)
     rules = tuple(dict.fromkeys(counting.rule for counting, _ in full))
-    return Verdict("deny", "budget", rules, note="a limit is exhausted", retry_after=retry)
+    return Verdict("deny", "budget", rules, note=note or EXHAUSTED, retry_after=retry)
 
 
 def unpayable(error: Unpayable) -> Verdict:

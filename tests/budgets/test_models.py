@@ -79,32 +79,50 @@ def test_money_of_models_is_exact(ledger: Ledger) -> None:
     assert reason(run.budgets.model_call("over", model, 1)) == "budget"
 
 
-UNPRICED: dict[str, Any] = {
-    "no price": None,
-    "no amount": {},
-    "negative": {"usd": Decimal(-1)},
-    "not finite": {"usd": Decimal("Infinity")},
-    "of another currency": {"eur": Decimal(1)},
-    "a list that fails": RuntimeError("no connection"),
-    "no list of amounts": 5,
+UNPRICED: dict[str, tuple[Any, str]] = {
+    "no price": (None, "has no price"),
+    "no amount": ({}, "has no price"),
+    "negative": ({"usd": Decimal(-1)}, "has a price that is no amount"),
+    "not finite": ({"usd": Decimal("Infinity")}, "has a price that is no amount"),
+    "of another currency": ({"eur": Decimal(1)}, "has no price in usd"),
+    "a list that fails": (RuntimeError("no connection"), "has no price since the price function failed (RuntimeError)"),
+    "no list of amounts": (5, "has no price"),
 }
 
 
 @pytest.mark.parametrize("case", UNPRICED)
 def test_what_cannot_be_priced_is_denied_under_a_money_limit(case: str, ledger: Ledger) -> None:
-    model = access(Fixed(UNPRICED[case]))
+    cost, why = UNPRICED[case]
+    model = access(Fixed(cost))
     bound = Story(agent("limit 10.00 usd"), ledger=ledger).run()
     found = bound.budgets.model_call("1", model, 1)
     assert found is not None
-    assert (found.reason, found.note) == ("budget", "what it costs cannot be told in the currency of a limit")
+    assert (found.reason, found.note) == ("budget", f"model `large` {why}, and a limit in usd holds")
     unbound = Story(agent("limit 1000 tokens"), ledger=ledger).run()
     assert unbound.budgets.model_call("2", model, 1) is None
 
 
 def test_a_host_without_prices_under_a_money_limit(ledger: Ledger) -> None:
     run = Story(agent("limit 10.00 usd"), ledger=ledger).run()
-    assert reason(run.budgets.model_call("1", access(None), 1)) == "budget"
+    found = run.budgets.model_call("1", access(None), 1)
+    assert found is not None
+    assert (found.reason, found.note) == ("budget", "model `large` has no price, and a limit in usd holds")
     assert run.budgets.model_call("2", access(PriceTable({"large": 0})), 1) is None
+
+
+def test_a_request_that_no_empty_pot_has_room_for_says_what_to_do(ledger: Ledger) -> None:
+    run = Story(agent("limit 1.00 usd", "limit 5000 tokens"), ledger=ledger).run()
+    dear = access(PriceTable({"large": (0, 500)}), output=4_100)
+    found = run.budgets.model_call("1", dear, 0)
+    assert found is not None
+    assert found.note == (
+        "one request reserves 2.05 usd, and the limit is 1.00 usd: lower `max_output_tokens`, or raise the limit"
+    )
+    found = run.budgets.model_call("2", access(PriceTable({"large": 0})), 6_000, 0)
+    assert found is not None
+    assert found.note == (
+        "one request reserves 6000 tokens, and the limit is 5000 tokens: send less, lower `max_output_tokens`, or raise the limit"
+    )
 
 
 def test_delegations_are_charged_by_whoever_delegates(ledger: Ledger) -> None:

@@ -37,6 +37,28 @@ def test_money_is_spent_by_requests_and_the_turn_stops_before_the_one_that_has_n
 def test_a_model_without_a_price_is_not_asked_under_a_money_limit() -> None:
     result, model = play(stage("allow look; limit 1.00 usd per day"), "done")
     assert (result.status, result.reason, model.requests) == ("stopped", "budget", [])
+    assert result.note == "model `scripted` has no price, and a limit in usd holds (limit 1.00 usd per day)"
+
+
+def test_a_request_that_is_dearer_than_its_limit_says_so() -> None:
+    result, _ = play(stage("allow look; limit 1.00 usd per day"), "done", prices=PriceTable({"scripted": (0, 500)}))
+    assert (result.status, result.reason, result.retry_after) == ("stopped", "budget", None)
+    assert result.note == (
+        "one request reserves 2.048 usd, and the limit is 1.00 usd: lower `max_output_tokens`, or raise the limit "
+        "(limit 1.00 usd per day)"
+    )
+
+
+def test_a_list_of_prices_that_fails_is_named_as_what_it_is() -> None:
+    class Broken:
+        def cost(self, model: str, input_tokens: int, output_tokens: int) -> None:
+            raise KeyError(model, input_tokens, output_tokens)
+
+    on = stage("allow look; limit 1.00 usd per day")
+    result, model = play(on, "done", prices=Broken())
+    assert model.requests == []
+    assert "`scripted` has no price since the price function failed (KeyError), and a limit in usd holds" in result.note
+    assert [event.data["note"] for event in on.events if event.kind == "stopped"] == [result.note]
 
 
 def test_what_a_tool_says_it_cost_counts() -> None:

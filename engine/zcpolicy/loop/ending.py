@@ -8,6 +8,7 @@ from typing import Final
 from zcpolicy.approvals.question import Question
 from zcpolicy.combine import Verdict
 from zcpolicy.loop.turn import Status
+from zcpolicy.room import EXHAUSTED
 
 _NOTES: Final = {
     "budget": "a limit of the policy is reached: {what}. Wait until there is room, or raise the limit",
@@ -29,19 +30,23 @@ class Ended(Exception):
         reason: str,
         what: str = "",
         *,
+        note: str = "",
         retry_after: float | None = None,
         questions: tuple[Question, ...] = (),
     ) -> None:
         self.status: Status = status
         self.reason = reason
-        self.note = _NOTES[reason].format(what=what)
+        self.note = note or _NOTES[reason].format(what=what)
         self.retry_after = retry_after
         self.questions = questions
         super().__init__(self.note)
 
 
 def by_limit(denied: Verdict) -> Ended:
-    """The end by a limit that has no room."""
-    rules = "; ".join(str(rule.to_json()["text"]) for rule in denied.rules) or denied.note or "it has no room"
+    """The end by a limit that has no room, or cannot count what the request takes: then its note says what it is."""
+    rules = "; ".join(str(rule.to_json()["text"]) for rule in denied.rules)
     reason = denied.reason if denied.reason in _NOTES else "budget"
-    return Ended("stopped", reason, rules, retry_after=denied.retry_after)
+    note = denied.note if reason == "budget" and denied.note != EXHAUSTED else ""
+    if note and rules:
+        note = f"{note} ({rules})"
+    return Ended("stopped", reason, rules or "it has no room", note=note, retry_after=denied.retry_after)
