@@ -1,13 +1,18 @@
 """What an approver is asked, and what it may answer (SPEC 9).
 
-In: nothing. Out: `Question`, and the answers `Approve`, `Reject`, `Later`, `Absent`; `Approver`, the function that a host gives.
+In: nothing, or a question as JSON. Out: `Question`, and the answers `Approve`, `Reject`, `Later`, `Absent`; `Approver`, the function that a host gives.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from math import isfinite
+from typing import Any, Final, Literal, get_args
 
+from zcpolicy.call import read_json
+from zcpolicy.exact import is_list, is_object
 from zcpolicy.facts import ToolName
+from zcpolicy.names import is_tool_name
+from zcpolicy.texts import json_text, tool_json
 
 Scope = Literal["once", "exact", "tool"]
 
@@ -38,6 +43,49 @@ class Question:
     binding: str
     tool_binding: str
     due: float
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; the arguments are JSON text, whose numbers are exact."""
+        return {
+            **{name: getattr(self, name) for name in _TEXTS},
+            **{name: [*getattr(self, name)] for name in _LISTS},
+            "tool": tool_json(self.tool), "arguments": json_text({**self.arguments}),
+            "remember_for": self.remember_for, "due": self.due,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Question":
+        """What `to_json` gave. Raises ValueError for anything else; what was altered is no question that was asked."""
+        fields = dict(data) if is_object(data) else {}
+        kinds = (
+            fields.keys() == cls.__dataclass_fields__.keys()
+            and all(type(fields[name]) is str for name in (*_TEXTS, "arguments"))
+            and all(is_list(fields[name]) and all(type(one) is str for one in fields[name]) for name in _LISTS)
+            and set(fields["scopes"]) <= set(get_args(Scope))
+            and _is_seconds(fields["due"]) and (fields["remember_for"] is None or _is_seconds(fields["remember_for"]))
+        )  # fmt: skip
+        tool = fields.get("tool")
+        name: Any = tuple(tool) if is_list(tool) else tool
+        if not kinds or not is_tool_name(name):
+            raise ValueError("this is no question")
+        lists = {name: tuple(fields[name]) for name in _LISTS}
+        return cls(**{**fields, **lists, "tool": name, "arguments": _arguments(fields["arguments"])})
+
+
+_TEXTS: Final = ("id", "key", "text", "agent", "client", "session", "route", "binding", "tool_binding")
+_LISTS: Final = ("scopes", "rules", "because")
+
+
+def _is_seconds(value: object) -> bool:
+    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]  # a number
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Raises ValueError."""
+    found = read_json(text)
+    if not is_object(found):
+        raise ValueError("this is no question")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """What goes between the loop and a model.
 
-In: nothing. Out: messages, requests, responses, usage; `Model`, what the loop needs of one.
+In: nothing, or messages as JSON. Out: messages, requests, responses, usage; `Model`, what the loop needs of one.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
+from zcpolicy.exact import is_list, is_object
 from zcpolicy.registry.sources import ToolSpec
 
 
@@ -18,15 +19,52 @@ class ToolCall:
     wire: str
     arguments: str
 
+    def to_json(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"id": self.id, "wire": self.wire, "arguments": self.arguments}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ToolCall":
+        """What `to_json` gave. Raises ValueError for anything else."""
+        if not is_object(data) or data.keys() != {"id", "wire", "arguments"} or not _texts(*data.values()):
+            raise ValueError("this is no call of a model")
+        return cls(**data)
+
+
+Role = Literal["user", "assistant", "tool"]
+_MESSAGE: Final = {"role", "text", "calls", "call_id"}
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """`tool`: the result of a call; `call_id` pairs it. `assistant`: text and calls. `labels` of what it carries."""
 
-    role: Literal["user", "assistant", "tool"]
+    role: Role
     text: str
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "role": self.role, "text": self.text, "calls": [one.to_json() for one in self.calls], "call_id": self.call_id,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Message":
+        """What `to_json` gave; `calls` and `call_id` may be left out. Raises ValueError for anything else."""
+        if not is_object(data) or not {"role", "text"} <= data.keys() <= _MESSAGE or not _is_message(data):
+            raise ValueError("this is no message of a transcript")
+        return cls(**{**data, "calls": tuple(map(ToolCall.from_json, data.get("calls", ())))})
+
+
+def _is_message(data: Mapping[str, Any]) -> bool:
+    texts = _texts(data["role"], data["text"], data.get("call_id", ""))
+    return texts and data["role"] in get_args(Role) and is_list(data.get("calls", []))
+
+
+def _texts(*values: object) -> bool:
+    return all(type(one) is str for one in values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class TurnState:
         return {
             "agent": self.agent, "client": self.client, "session": self.session,
             "turn": self.turn, "batch": self.batch, "iteration": self.iteration, "seconds": self.seconds,
-            "calls": [{"id": one.id, "wire": one.wire, "arguments": one.arguments} for one in self.calls],
+            "calls": [one.to_json() for one in self.calls],
         }  # fmt: skip
 
     @classmethod
@@ -49,12 +49,11 @@ class TurnState:
         try:
             state = cls(
                 **{name: data[name] for name in _PLAIN},
-                calls=tuple(ToolCall(one["id"], one["wire"], one["arguments"]) for one in data["calls"]),
+                calls=tuple(map(ToolCall.from_json, data["calls"])),
             )
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             raise ValueError("this is no state of a turn") from None
         texts = [state.agent, state.client, state.session, state.turn, state.batch]
-        texts += [part for one in state.calls for part in (one.id, one.wire, one.arguments)]
         numbers = type(state.iteration) is int and type(state.seconds) in (int, float)
         if not numbers or not all(type(one) is str for one in texts) or not _sound(state):
             raise ValueError("this is no state of a turn")
