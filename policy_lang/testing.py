@@ -132,14 +132,6 @@ class _Running:
         return CallResult(step, decision.effect, decision.reason, decision, decision.note, complaint)
 
     def _resolved(self) -> ResolvedAgentExecution:
-        """The agent at work. A fact of another kind than declared is one that a host only has later: no host begins so."""
-        told, self.session.context = self.session.context, {}
-        try:
-            return self._at_work()
-        finally:
-            self.session.context = told
-
-    def _at_work(self) -> ResolvedAgentExecution:
         _must(self.agent is not None, "no `agent` is named before the first call")
         assert self.agent is not None
         above: ResolvedAgentExecution | None = None

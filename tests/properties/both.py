@@ -117,18 +117,13 @@ def host_narrowing(limits: Limits | None) -> Narrowing | None:
 
 
 def engine_run(story: Story, policy: Program, clock: Clock, session: Session | None = None) -> ResolvedAgentExecution:
-    """The story's agent at work in the engine, under its delegators. Facts of the context come once it stands: those that
-    no run begins with decide like those that are not there.
-    """
+    """The story's agent at work in the engine, under its delegators."""
     facts = host_session(session or story.session, clock)
-    told, facts.context = facts.context, {}
     resolver, narrowing = Resolver(policy, protected=story.protected), host_narrowing(story.narrowing)
     parent: ResolvedAgentExecution | None = None
     for name in reversed(story.parents):
         parent = resolver.resolve(name, session=facts, narrowing=narrowing, parent=parent)
-    run = resolver.resolve(story.agent, session=facts, narrowing=narrowing, parent=parent, skills=story.skills)
-    facts.context = told
-    return run
+    return resolver.resolve(story.agent, session=facts, narrowing=narrowing, parent=parent, skills=story.skills)
 
 
 def said(decision: Decision) -> Said:
