@@ -5,7 +5,7 @@
 >>> run.decide("shell", {"command": "git status"}).effect
 
 All that a host needs stands here by its name. What a decision does not need is loaded when its name is first used, so
-that a hook starts fast. Ways to a turn (`daemon`), the harness (`parity`) and saved sessions (`sessions`) are modules.
+that a hook starts fast. The reference host (`daemon`) and the harness (`parity`) are packages of their own.
 """
 
 from zcpolicy.authority import SealError
@@ -18,8 +18,9 @@ from zcpolicy.resolver import ResolvedAgentExecution, Resolver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from zcpolicy.approvals.question import Answer, Approve, Approver, Approvers, Later, Question, Reject
+    from zcpolicy.approvals.question import Absent, Answer, Approve, Approver, Approvers, Later, Question, Reject
     from zcpolicy.approvals.terminal import terminal_approver
+    from zcpolicy.daemon.tools import delegate_tool, memory_tools
     from zcpolicy.events import Event
     from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
     from zcpolicy.ledgers.memory import MemoryLedger
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
     from zcpolicy.loop.gate import Admitted, Lapsed, Paused, Refused, admit, admit_all
     from zcpolicy.loop.loop import run_tool_call_loop
     from zcpolicy.loop.messages import Message, Model, ModelRequest, ModelResponse, ToolCall, Usage
+    from zcpolicy.loop.pydantic_ai import PydanticAiModel
+    from zcpolicy.loop.scripted import ScriptedModel, calls
     from zcpolicy.loop.turn import TurnResult, TurnState
     from zcpolicy.memory import MemoryRefused
     from zcpolicy.memory_stores.contract import MemoryStore
     from zcpolicy.memory_stores.in_memory import InMemoryStore
     from zcpolicy.memory_stores.sqlite import SqliteMemory
+    from zcpolicy.parity.probe import Path
     from zcpolicy.prices import GenaiPrices, PriceTable
     from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
     from zcpolicy.registry.pipeline import pipeline_tool
@@ -51,10 +55,12 @@ if TYPE_CHECKING:
         ToolSources,
         ToolSpec,
     )
+    from zcpolicy.sessions import fork, restore, save
 else:
     _LATER = {
-        "approvals.question": ("Answer", "Approve", "Approver", "Approvers", "Later", "Question", "Reject"),
+        "approvals.question": ("Absent", "Answer", "Approve", "Approver", "Approvers", "Later", "Question", "Reject"),
         "approvals.terminal": ("terminal_approver",),
+        "daemon.tools": ("delegate_tool", "memory_tools"),
         "events": ("Event",),
         "ledgers.contract": ("Ledger", "LedgerUnavailable"),
         "ledgers.memory": ("MemoryLedger",),
@@ -64,11 +70,14 @@ else:
         "loop.gate": ("Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all"),
         "loop.loop": ("run_tool_call_loop",),
         "loop.messages": ("Message", "Model", "ModelRequest", "ModelResponse", "ToolCall", "Usage"),
+        "loop.pydantic_ai": ("PydanticAiModel",),
+        "loop.scripted": ("ScriptedModel", "calls"),
         "loop.turn": ("TurnResult", "TurnState"),
         "memory": ("MemoryRefused",),
         "memory_stores.contract": ("MemoryStore",),
         "memory_stores.in_memory": ("InMemoryStore",),
         "memory_stores.sqlite": ("SqliteMemory",),
+        "parity.probe": ("Path",),
         "prices": ("GenaiPrices", "PriceTable"),
         "registry.mcp_servers": ("HttpServer", "StdioServer"),
         "registry.pipeline": ("pipeline_tool",),
@@ -78,6 +87,7 @@ else:
             "AssemblyError", "HostTool", "InnerCall", "McpServer", "ServerRefused", "SkillSource", "ToolContext",
             "ToolResult", "ToolSources", "ToolSpec",
         ),
+        "sessions": ("fork", "restore", "save"),
     }  # fmt: skip
     """The modules of what is loaded later, as above; a test holds the two to each other."""
 
@@ -95,6 +105,7 @@ else:
 
 
 __all__ = [
+    "Absent",
     "Admitted",
     "Answer",
     "Approve",
@@ -125,10 +136,12 @@ __all__ = [
     "ModelRequest",
     "ModelResponse",
     "Narrowing",
+    "Path",
     "Paused",
     "PermitError",
     "PriceTable",
     "Program",
+    "PydanticAiModel",
     "Question",
     "RedisLedger",
     "Refused",
@@ -139,6 +152,7 @@ __all__ = [
     "ResolvedModelAccess",
     "Resolver",
     "ScopedToolRegistry",
+    "ScriptedModel",
     "SealError",
     "ServerRefused",
     "Session",
@@ -158,9 +172,15 @@ __all__ = [
     "Usage",
     "admit",
     "admit_all",
+    "calls",
+    "delegate_tool",
+    "fork",
     "load_compiled",
+    "memory_tools",
     "pipeline_tool",
+    "restore",
     "run_tool_call_loop",
+    "save",
     "terminal_approver",
     "tool_search_tool",
 ]

@@ -70,6 +70,16 @@ ODD: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("due", [10**400, True, float("inf")])
+def test_a_question_is_due_in_seconds(due: object) -> None:
+    written = {**QUESTION.to_json(), "due": due}
+    if due == 10**400:  # long, but a number
+        assert Question.from_json(written).due == due
+    else:
+        with pytest.raises(ValueError, match="this is no question"):
+            Question.from_json(written)
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_no_question_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="this is no question"):
@@ -82,10 +92,13 @@ def test_a_question_whose_arguments_are_none_is_refused(text: str) -> None:
         Question.from_json({**QUESTION.to_json(), "arguments": text})
 
 
+ODD_OBJECTS: list[Any] = [None, [], "question", {}]
+
+
 def test_what_is_no_object_is_no_question() -> None:
-    for odd in (None, [], "question", {}):
+    for odd in ODD_OBJECTS:
         with pytest.raises(ValueError, match="this is no question"):
-            Question.from_json(odd)  # type: ignore[arg-type]
+            Question.from_json(odd)
 
 
 def test_a_turn_goes_on_from_what_three_processes_hand_on(tmp_path: Path) -> None:

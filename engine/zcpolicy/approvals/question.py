@@ -5,7 +5,7 @@ In: nothing, or a question as JSON. Out: `Question`, and the answers `Approve`, 
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf
 from typing import Any, Final, Literal, get_args
 
 from zcpolicy.call import read_json
@@ -47,37 +47,48 @@ class Question:
     def to_json(self) -> dict[str, Any]:
         """JSON values; the arguments are JSON text, whose numbers are exact."""
         return {
-            **{name: getattr(self, name) for name in _TEXTS},
-            **{name: [*getattr(self, name)] for name in _LISTS},
+            "id": self.id, "key": self.key, "text": self.text,
+            "agent": self.agent, "client": self.client, "session": self.session,
             "tool": tool_json(self.tool), "arguments": json_text({**self.arguments}),
-            "remember_for": self.remember_for, "due": self.due,
+            "route": self.route, "scopes": [*self.scopes], "remember_for": self.remember_for,
+            "rules": [*self.rules], "because": [*self.because],
+            "binding": self.binding, "tool_binding": self.tool_binding, "due": self.due,
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Question":
         """What `to_json` gave. Raises ValueError for anything else; what was altered is no question that was asked."""
-        fields = dict(data) if is_object(data) else {}
-        kinds = (
-            fields.keys() == cls.__dataclass_fields__.keys()
-            and all(type(fields[name]) is str for name in (*_TEXTS, "arguments"))
-            and all(is_list(fields[name]) and all(type(one) is str for one in fields[name]) for name in _LISTS)
-            and set(fields["scopes"]) <= set(get_args(Scope))
-            and _is_seconds(fields["due"]) and (fields["remember_for"] is None or _is_seconds(fields["remember_for"]))
-        )  # fmt: skip
+        fields: dict[str, Any] = {**data} if is_object(data) else {}
         tool = fields.get("tool")
-        name: Any = tuple(tool) if is_list(tool) else tool
-        if not kinds or not is_tool_name(name):
+        fields["tool"] = tuple(tool) if is_list(tool) else tool
+        if fields.keys() != cls.__dataclass_fields__.keys() or not _is_question(fields):
             raise ValueError("this is no question")
-        lists = {name: tuple(fields[name]) for name in _LISTS}
-        return cls(**{**fields, **lists, "tool": name, "arguments": _arguments(fields["arguments"])})
+        fields.update({name: tuple(fields[name]) for name in _LISTS}, arguments=_arguments(fields["arguments"]))
+        return cls(**fields)
 
 
 _TEXTS: Final = ("id", "key", "text", "agent", "client", "session", "route", "binding", "tool_binding")
 _LISTS: Final = ("scopes", "rules", "because")
 
 
+def _is_question(fields: Mapping[str, Any]) -> bool:
+    texts = (*(fields[name] for name in (*_TEXTS, "arguments")), *_texts_in(fields))
+    return (
+        all(is_list(fields[name]) for name in _LISTS)
+        and all(type(one) is str for one in texts)
+        and {*fields["scopes"]} <= {*get_args(Scope)}
+        and is_tool_name(fields["tool"])
+        and _is_seconds(fields["due"])
+        and (fields["remember_for"] is None or _is_seconds(fields["remember_for"]))
+    )
+
+
+def _texts_in(fields: Mapping[str, Any]) -> list[object]:
+    return [one for name in _LISTS if is_list(fields[name]) for one in fields[name]]
+
+
 def _is_seconds(value: object) -> bool:
-    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]  # a number
+    return isinstance(value, int | float) and type(value) is not bool and abs(value) < inf
 
 
 def _arguments(text: str) -> dict[str, Any]:

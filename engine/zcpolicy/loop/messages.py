@@ -55,7 +55,8 @@ class Message:
         """What `to_json` gave; `calls` and `call_id` may be left out. Raises ValueError for anything else."""
         if not is_object(data) or not {"role", "text"} <= data.keys() <= _MESSAGE or not _is_message(data):
             raise ValueError("this is no message of a transcript")
-        return cls(**{**data, "calls": tuple(map(ToolCall.from_json, data.get("calls", ())))})
+        calls = tuple(map(ToolCall.from_json, data.get("calls", ())))
+        return cls(data["role"], data["text"], calls, data.get("call_id", ""))
 
 
 def _is_message(data: Mapping[str, Any]) -> bool:
