@@ -5,7 +5,6 @@ In: an execution's bodies, its program, its session. Out: nothing, or a ResolveE
 
 from __future__ import annotations
 
-from zcpolicy.call import Malformed, judge_value
 from zcpolicy.exact import is_object
 from zcpolicy.misspelt import misspelt
 from zcpolicy.program import head_of
@@ -36,8 +35,7 @@ def refuse_unmet(stack: Stack, session: Session) -> None:
 
 
 def refuse_misfits(program: Program, session: Session) -> None:
-    """Raises ResolveError for a label or a fact of the context that is nearly a declared one, and for a fact of another
-    kind than declared: no rule would see them.
+    """Raises ResolveError for a label or a fact of the context that is nearly a declared one: no rule would see it.
 
     A session that also has what it was near to has lost nothing: what an older policy called otherwise goes on so.
     """
@@ -46,18 +44,10 @@ def refuse_misfits(program: Program, session: Session) -> None:
     for label, near in misspelt(session.labels - labels, labels - session.labels):
         if near is not None:
             raise ResolveError(f"label `{_shown(label)}` is not one of this policy: did it mean `{near}`?")
-    kinds, told = head["context"], {name: value for name, value in session.context.items() if type(name) is str}
-    for name, near in misspelt(
-        (name for name in told if name not in kinds), (name for name in kinds if name not in told)
-    ):
+    declared, told = frozenset(head["context"]), frozenset(name for name in session.context if type(name) is str)
+    for name, near in misspelt(told - declared, declared - told):
         if near is not None:
             raise ResolveError(f"`{_shown(name)}` is no fact of this policy's context: did it mean `{near}`?")
-    for name, value in told.items():
-        if name in kinds and value is not None:
-            try:
-                judge_value(kinds[name], value)
-            except Malformed as error:
-                raise ResolveError(f"`{name}` of the context is not what the policy declares: {error}") from None
 
 
 def _shown(name: str) -> str:

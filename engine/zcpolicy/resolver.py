@@ -177,7 +177,7 @@ class Resolver(Sealed):
 
         Raises UnknownAgent, ResolveError (not delegable, no delegation left, a child's session without its delegator,
         a skill that is not the agent's, a fact that is needed and never supplied, a label or a fact of the context that is
-        nearly a declared one or of another kind), CompiledError, SealError.
+        nearly a declared one), CompiledError, SealError.
         """
         self._must_fit(session)
         charged = parent is not None and not (later and agent == parent.agent)

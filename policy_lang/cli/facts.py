@@ -58,7 +58,7 @@ def must_fit(session: Session, program: Program) -> None:
     """Holds labels and facts of the context against what the policy declares.
 
     Raises:
-        CommandError: one that is nearly a declared one, or of another kind.
+        CommandError: one that is nearly a declared one.
     """
     if session.labels or session.context:
         from zcpolicy.needs import refuse_misfits
