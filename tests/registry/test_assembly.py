@@ -53,6 +53,86 @@ def test_a_tool_that_the_host_does_not_have_is_absent() -> None:
     assert names("agent a { allow any }", ToolSources((tool("shell"),))) == ("shell",)
 
 
+def remarks(policy: str, *tools: HostTool, **knobs: Any) -> dict[str, str]:
+    async def story() -> dict[str, str]:
+        async with registry(run_of(policy), ToolSources(tools), **knobs) as made:
+            assert made.failures == {}
+            return dict(made.remarks)
+
+    return asyncio.run(story())
+
+
+def takes(name: str, required: Sequence[str] = (), more: dict[str, Any] | None = None, **properties: Any) -> HostTool:
+    """`properties`: the type of each parameter, or all of its schema."""
+    schemas = {one: {"type": said} if isinstance(said, str) else said for one, said in properties.items()}
+    parameters: dict[str, Any] = {"type": "object", "properties": schemas, "required": [*required], **(more or {})}
+    return HostTool(name, "", parameters, tool(name).run)
+
+
+UNKNOWN = "the policy has no tool of this name, so it is left out"
+MISSING = "the policy lets this agent use it, and the host has no tool of this name"
+READS = "agent a { allow file_read }"
+
+
+def test_a_tool_that_only_one_of_the_two_knows_is_remarked_on() -> None:
+    assert remarks(READS, takes("file_read", path="string"), tool("teleport")) == {"teleport": UNKNOWN}
+    assert remarks(READS) == {"file_read": MISSING}
+    assert remarks("agent a { allow any; deny shell }", caller_allowed=["shell", "send_mail"]) == {"send_mail": MISSING}
+    assert remarks("agent a { allow any; only none }", tool("shell")) == {}  # it is the policy that leaves it out
+
+
+def test_what_a_site_leaves_out_is_not_missing() -> None:
+    async def lamps() -> Sequence[HostTool]:
+        return [takes("lamp", ["on"], on="boolean")]
+
+    async def story(connect: bool) -> dict[str, str]:
+        sources = ToolSources(peripherals=lamps)
+        async with registry(run_of("agent a { allow lamp, shell }"), sources, connect_peripherals=connect) as made:
+            return dict(made.remarks)
+
+    assert asyncio.run(story(True)) == {"shell": MISSING}
+    assert asyncio.run(story(False)) == {}  # which tools are out there nobody knows
+
+
+PARAMETERS: dict[str, tuple[HostTool, str]] = {
+    "as the policy has it": (takes("file_read", ["path"], path="string"), ""),
+    "a type in another way": (takes("file_read", path={"anyOf": [{"type": "integer"}]}), ""),
+    "one of several types": (takes("file_read", path={"type": ["null", "string"]}), ""),
+    "schemas that are none": (takes("file_read", more={"required": "path"}, path=7), ""),
+    "another type": (takes("file_read", path="integer"), "`path` is integer, and path in the policy"),
+    "unknown": (takes("file_read", path="string", depth="integer"), "`depth` is unknown to the policy"),
+    "required and unknown": (takes("file_read", ["mode"], path="string"), "`mode` is unknown to the policy"),
+    "not there": (takes("file_read"), "`path` is required by the policy, and not there"),
+    "both": (
+        takes("file_read", file="string"),
+        "`file` is unknown to the policy, `path` is required by the policy, and not there",
+    ),
+    "controls": (
+        takes("file_read", path="string", more={"required": ["a\x1b"]}),
+        r"`a\u{1b}` is unknown to the policy",
+    ),
+    "whole numbers are numbers": (takes("set_rate", rate="integer"), ""),
+    "required by the host alone": (
+        takes("find", ["where"], what="string", where="string"),
+        "`where` is required, and optional in the policy",
+    ),
+    "with a default": (takes("find", ["limit"], what="string", limit="number"), ""),
+}
+
+
+@pytest.mark.parametrize("case", PARAMETERS)
+def test_parameters_that_are_not_the_policys_are_remarked_on(case: str) -> None:
+    one, differs = PARAMETERS[case]
+    policy = """
+    tool find(what: string, where?: string, limit?: integer = 5) risk read
+    tool set_rate(rate: number) risk low
+    agent a { allow %s }
+    """
+    expected = {one.name: f"its parameters are not those of the policy: {differs}"} if differs else {}
+    assert remarks(policy % one.name, one) == expected
+    assert remarks("agent a { allow shell }", takes("shell", command="string"), one).get("file_read") is None
+
+
 def test_a_narrowing_to_nothing_leaves_nothing() -> None:
     """Scenario 25."""
     assert names("agent a { allow any }", given={"narrowing": Narrowing(only=[])}) == ()

@@ -17,6 +17,7 @@ from zcpolicy.names import is_tool_name
 from zcpolicy.registry.capabilities import offer_of, read_pinned
 from zcpolicy.registry.connecting import connect, fault_text, shut
 from zcpolicy.registry.record import Knobs, Offer, Record
+from zcpolicy.registry.remarks import remarks_on
 from zcpolicy.registry.sources import (
     AssemblyError,
     HostTool,
@@ -49,6 +50,8 @@ async def assembled(execution: ResolvedAgentExecution, sources: ToolSources, kno
         host += [(tool, skill) for skill, source in sources.skills.items() for tool in source.tools]
         own = _host_offers(host)
         record.offers.update({name: offer for name, offer in own.items() if name in may})
+        whole = knobs.connect_peripherals or sources.peripherals is None
+        record.remarks = remarks_on(own, run.resolver.program, may, whole=whole)
         if knobs.connect_mcp:
             await _servers(record, run, sources.servers, may)
         _must_be_found(record)

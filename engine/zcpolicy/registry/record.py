@@ -49,7 +49,7 @@ class Record:
     """`run` is held weakly: the registry stands in the execution's own record, and must not keep it alive.
 
     `wires`: every tool of the policy by its wire name. `active`: deferred tools that were found. `failures`: what is
-    absent, and why.
+    absent, and why. `remarks`: tools on which host and policy do not meet.
     """
 
     run: ref[ResolvedAgentExecution]
@@ -61,5 +61,6 @@ class Record:
     pinned: list[Pinned] = field(default_factory=list[Pinned])
     active: set[ToolName] = field(default_factory=set[ToolName])
     failures: dict[str, str] = field(default_factory=dict[str, str])
+    remarks: dict[str, str] = field(default_factory=dict[str, str])
     closed: bool = False
     closing: Task[None] | None = None

@@ -137,6 +137,15 @@ class ScopedToolRegistry(Sealed):
         return MappingProxyType(_record(self).failures)
 
     @property
+    def remarks(self) -> Mapping[str, str]:
+        """By tool of the host's own, in a sentence: where host and policy do not meet. For the log; no model is told.
+
+        A tool that the policy does not have, one that this agent may use and nobody brought, and one whose parameters are
+        not those of the policy.
+        """
+        return MappingProxyType(_record(self).remarks)
+
+    @property
     def closed(self) -> bool:
         """Whether it was closed; then it has no tools."""
         return _record(self).closed
