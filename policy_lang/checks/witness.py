@@ -33,7 +33,8 @@ SAMPLES: Final[dict[str, Json]] = {
 }  # fmt: skip
 """An argument of each kind that hardly any rule is about."""
 
-_KEPT: Final = (ast.Rule, ast.Only, ast.Autonomy, ast.Connect)
+_OF_OTHERS: Final = (ast.Skills, ast.Memory, ast.Delegate, ast.DelegateDepth, ast.DelegateNone)
+"""What names others, and decides no call; all else is kept: a `require`, a limit of none, nobody to ask."""
 
 
 @dataclass(slots=True)
@@ -99,7 +100,9 @@ class Witnesses:
 
 
 def _small(body: BoundBody) -> BoundBody:
-    return replace(body, statements=tuple(placed for placed in body.statements if isinstance(placed.node, _KEPT)))
+    return replace(
+        body, statements=tuple(placed for placed in body.statements if not isinstance(placed.node, _OF_OTHERS))
+    )
 
 
 def sample(schema: Schema, depth: int = 0) -> dict[str, Json] | None:

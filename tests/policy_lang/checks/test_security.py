@@ -318,6 +318,11 @@ WITNESSED = {
     "nothing granted": ("agent a { allow ping; ask pay }", codes.NOTHING_GRANTED, "call pay(amount: 1) => deny"),
     "calls nothing": ("agent a { allow ping; deny any }", codes.CALLS_NOTHING, "call ping() => deny"),
     "not confirmed": ("agent a { allow pay; deny pay when args.amount == 1 }", codes.GRANT_OF_HIGH, None),
+    "not before its time": ("agent a { allow shell, ping; require ping before shell }", codes.GRANT_OF_SHELL, None),
+    "under a ceiling's require": ("agent a { allow shell, ping }\nceiling { require ping before shell }", codes.GRANT_OF_SHELL, None),
+    "a limit of none": ("agent a { allow shell; limit 0 calls to shell }", codes.GRANT_OF_SHELL, None),
+    "a limit": ("agent a { allow shell; limit 1 calls to shell }", codes.GRANT_OF_SHELL, 'call shell(command: "id") => allow'),
+    "nobody to ask": ('agent a { allow mail; ask mail when args.cc == "x"; approval none }', codes.ABSENT_ARGUMENT, None),
 }  # fmt: skip
 
 
