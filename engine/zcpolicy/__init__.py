@@ -5,7 +5,8 @@
 >>> run.decide("shell", {"command": "git status"}).effect
 
 All that a host needs stands here by its name. What a decision does not need is loaded when its name is first used, so
-that a hook starts fast. The reference host (`daemon`) and the harness (`parity`) are packages of their own.
+that a hook starts fast. Names whose module needs an extra (`RedisLedger`, `StdioServer`, `HttpServer`, `PydanticAiModel`) do
+not come with `*`, and are imported all the same. The reference host (`daemon`) and the harness (`parity`) are packages of their own.
 """
 
 from zcpolicy.authority import SealError
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from zcpolicy.events import Event
     from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
     from zcpolicy.ledgers.memory import MemoryLedger
-    from zcpolicy.ledgers.redis import RedisLedger
+    from zcpolicy.ledgers.redis import RedisLedger as RedisLedger
     from zcpolicy.ledgers.sqlite import SqliteLedger
     from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
     from zcpolicy.loop.gate import Admitted, Lapsed, Paused, Refused, admit, admit_all
     from zcpolicy.loop.loop import run_tool_call_loop
     from zcpolicy.loop.messages import Message, Model, ModelRequest, ModelResponse, ToolCall, Usage
-    from zcpolicy.loop.pydantic_ai import PydanticAiModel
+    from zcpolicy.loop.pydantic_ai import PydanticAiModel as PydanticAiModel
     from zcpolicy.loop.scripted import ScriptedModel, calls
     from zcpolicy.loop.turn import TurnResult, TurnState
     from zcpolicy.memory import MemoryRefused
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from zcpolicy.memory_stores.sqlite import SqliteMemory
     from zcpolicy.parity.probe import Path
     from zcpolicy.prices import GenaiPrices, PriceTable
-    from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
+    from zcpolicy.registry.mcp_servers import HttpServer as HttpServer
+    from zcpolicy.registry.mcp_servers import StdioServer as StdioServer
     from zcpolicy.registry.pipeline import pipeline_tool
     from zcpolicy.registry.scoped import ScopedToolRegistry
     from zcpolicy.registry.search import tool_search_tool
@@ -101,7 +103,7 @@ else:
         raise AttributeError(f"module 'zcpolicy' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *(name for names in _LATER.values() for name in names)})
 
 
 __all__ = [
@@ -119,7 +121,6 @@ __all__ = [
     "FactsError",
     "GenaiPrices",
     "HostTool",
-    "HttpServer",
     "InMemoryStore",
     "InnerCall",
     "Lapsed",
@@ -141,9 +142,7 @@ __all__ = [
     "PermitError",
     "PriceTable",
     "Program",
-    "PydanticAiModel",
     "Question",
-    "RedisLedger",
     "Refused",
     "Reject",
     "ResolveError",
@@ -159,7 +158,6 @@ __all__ = [
     "SkillSource",
     "SqliteLedger",
     "SqliteMemory",
-    "StdioServer",
     "ToolCall",
     "ToolContext",
     "ToolName",

@@ -9,6 +9,7 @@ from decimal import Context, Decimal
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from zcpolicy.extras import missing
 from zcpolicy.pots import reported
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class GenaiPrices:
 
     def __init__(self, *, provider: str | None = None) -> None:
         if find_spec("genai_prices") is None:
-            raise ImportError("public prices need the extra `prices`: pip install 'zcpolicy[prices]'")
+            raise missing("the public list of prices", "prices")
         self.provider = provider
 
     def cost(self, model: str, input_tokens: int, output_tokens: int) -> Mapping[str, Decimal] | None:

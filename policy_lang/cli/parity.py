@@ -21,6 +21,7 @@ from policy_lang.cli.options import format_option
 from policy_lang.cli.words import nearest
 from policy_lang.render.colour import Piece, StyleName, paint, wants_colour
 from policy_lang.render.visible import visible
+from zcpolicy.extras import missing
 
 if TYPE_CHECKING:
     from zcpolicy.parity.matrix import Cell, Matrix, Status
@@ -76,7 +77,7 @@ def _paths(host: str | None, names: Sequence[str]) -> "Sequence[Path]":
     if host is not None:
         return meant
     if any(path.name == "gateway" for path in meant) and find_spec("starlette") is None:
-        raise CommandError("the path `gateway` needs starlette: install `zcpolicy[parity]`, or name other paths")
+        raise CommandError(f"{missing('the path `gateway`', 'parity')}, or name other paths")
     return meant
 
 

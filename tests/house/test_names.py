@@ -25,9 +25,14 @@ AT_ONCE = homes(TREE.body)
 LATER = homes(next(node.body for node in TREE.body if isinstance(node, ast.If)))
 
 
+EXTRA = {"RedisLedger", "StdioServer", "HttpServer", "PydanticAiModel"}
+"""Of modules that need an extra: `from zcpolicy import *` does without."""
+
+
 def test_every_name_is_listed_once() -> None:
-    assert sorted(zcpolicy.__all__) == sorted([*AT_ONCE, *LATER])
-    assert set(zcpolicy.__all__) <= set(dir(zcpolicy))
+    names = [*AT_ONCE, *LATER]
+    assert sorted(zcpolicy.__all__) == sorted(set(names) - EXTRA)
+    assert set(names) <= set(dir(zcpolicy))
 
 
 @pytest.mark.parametrize("name", sorted(AT_ONCE | LATER))
@@ -56,5 +61,7 @@ def test_inside_a_name_is_taken_from_its_own_module() -> None:
                 isinstance(node, ast.ImportFrom) and node.module == "zcpolicy" and file.name != "__init__.py"
             ):
                 names = [one.name for one in node.names]
-                takers |= {str(file.relative_to(ROOT)) for name in names if name in ("zcpolicy", *zcpolicy.__all__)}
+                takers |= {
+                    str(file.relative_to(ROOT)) for name in names if name in ("zcpolicy", *zcpolicy.__all__, *EXTRA)
+                }
     assert takers == set()

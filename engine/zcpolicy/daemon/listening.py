@@ -8,8 +8,13 @@ import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
-import uvicorn
-from starlette.applications import Starlette
+from zcpolicy.extras import missing
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+except ImportError:
+    raise missing("the gateway's server", "gateway") from None
 
 
 @asynccontextmanager

@@ -18,11 +18,7 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Final, Literal, NamedTuple
 
-from redis import Redis, RedisCluster, RedisError
-from redis.backoff import NoBackoff
-from redis.exceptions import BusyLoadingError
-from redis.retry import Retry
-
+from zcpolicy.extras import missing
 from zcpolicy.ledgers import reservations as step
 from zcpolicy.ledgers.book import Book, Tally
 from zcpolicy.ledgers.contract import (
@@ -40,6 +36,14 @@ from zcpolicy.ledgers.contract import (
 from zcpolicy.ledgers.forks import begins_after_fork
 from zcpolicy.ledgers.reservations import TICKS, Reservation
 from zcpolicy.ledgers.wire import charges_of, charges_text, odd, spender_of, spender_text, tag_text
+
+try:
+    from redis import Redis, RedisCluster, RedisError
+    from redis.backoff import NoBackoff
+    from redis.exceptions import BusyLoadingError
+    from redis.retry import Retry
+except ImportError:
+    raise missing("a ledger on Redis", "redis") from None
 
 EDITION: Final = "1"
 """Of what is kept. What another edition keeps is not touched."""

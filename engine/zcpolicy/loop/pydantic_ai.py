@@ -7,14 +7,18 @@ pydantic-ai: its agents, tools and approvals have no part in them, so that the g
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from pydantic_ai import messages as theirs
-from pydantic_ai.direct import model_request, model_request_stream
-from pydantic_ai.models import Model, ModelRequestParameters, infer_model
-from pydantic_ai.settings import ModelSettings, merge_model_settings
-from pydantic_ai.tools import ToolDefinition
-
+from zcpolicy.extras import missing
 from zcpolicy.loop.messages import Message, ModelRequest, ModelResponse, ToolCall, Usage
 from zcpolicy.registry.sources import ToolSpec
+
+try:
+    from pydantic_ai import messages as theirs
+    from pydantic_ai.direct import model_request, model_request_stream
+    from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+    from pydantic_ai.settings import ModelSettings, merge_model_settings
+    from pydantic_ai.tools import ToolDefinition
+except ImportError:
+    raise missing("a model of pydantic-ai", "pydantic-ai") from None
 
 
 class PydanticAiModel:

@@ -12,12 +12,16 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
-
+from zcpolicy.extras import missing
 from zcpolicy.registry.sources import AssemblyError, Json, McpConnection, McpTool, ServerRefused, ToolResult
+
+try:
+    from mcp import Client, MCPError, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+except ImportError:
+    raise missing("a connector of MCP servers", "mcp") from None
 
 MAX_PAGES: Final = 100
 """Pages of one listing of a server; a longer one is an error."""

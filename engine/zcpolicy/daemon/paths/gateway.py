@@ -10,16 +10,20 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, flag_in, listed, only, read_object, text_in, told
+from zcpolicy.extras import missing
 from zcpolicy.facts import Narrowing
+
+try:
+    from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+except ImportError:
+    raise missing("the gateway", "gateway") from None
 
 Handle = Callable[[Request, str], Awaitable[Response]]
 
