@@ -91,6 +91,13 @@ class Verdict:
         self.note = note
         self.retry_after = retry_after
 
+    @property
+    def for_model(self) -> str:
+        """What to tell a model, as a decision's: for hosts that ask `budgets` themselves."""
+        from zcpolicy.texts import for_model
+
+        return for_model(self)
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+    from zcpolicy.combine import Verdict
     from zcpolicy.decision import Decision
     from zcpolicy.facts import ToolName
 
@@ -41,7 +42,7 @@ _FOR_MODEL: Final = {
 """What to do instead, by reason."""
 
 
-def for_model(decision: Decision) -> str:
+def for_model(decision: Decision | Verdict) -> str:
     """One or two sentences; of the call it repeats at most the names of arguments."""
     wait = decision.retry_after
     retry = f", or call again in {int(wait) + 1} seconds" if wait is not None else ""

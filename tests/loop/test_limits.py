@@ -219,3 +219,11 @@ def test_what_has_to_be_asked_since_a_reload_is_asked_when_the_call_is_made_agai
     assert told(result)[0] == (
         "The call was not made: the rules or the session changed before it was sent. Make it again if it is still of use."
     )
+
+
+def test_a_host_that_asks_the_budgets_itself_has_a_text_for_its_model() -> None:
+    on = stage("allow look; limit 1 iterations per hour")
+    assert on.run.budgets.iteration("1") is None
+    denied = on.run.budgets.iteration("2")
+    assert denied is not None
+    assert denied.for_model.startswith("A limit is reached. Go on without this call, or call again in ")

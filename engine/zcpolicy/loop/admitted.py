@@ -21,6 +21,7 @@ from zcpolicy.authority import SealError
 from zcpolicy.decision import Decision
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.bounded import in_short
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import Standing
 from zcpolicy.loop.unbroken import unbroken
@@ -85,14 +86,14 @@ class Admitted(Sealed):
 
     async def finish(self, ok: bool, cost: Costs = NOTHING, *, fault: str = "", error: str = "") -> None:
         """It has run. `ok`: it reports success. `cost`: what it spent, by currency. `fault`, `error`: the name of what was
-        raised, and what it says, for the record. Raises PermitError if it does not run.
+        raised, and what it says, for the record, which has it in short. Raises PermitError if it does not run.
         """
         held = _held(self, "started")
         held.over()
         try:
             await unbroken(held.ledger, partial(held.settle, ok is True, cost))
         finally:
-            held.report("finished", ok=ok is True, cost=_told(cost), **_named(fault=fault, error=error))
+            held.report("finished", ok=ok is True, cost=_told(cost), **_named(fault=fault, error=in_short(error)))
 
     async def abandon(self) -> None:
         """It is not made after all, and gives back what it reserved. Does nothing once it was started."""

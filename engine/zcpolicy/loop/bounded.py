@@ -28,7 +28,7 @@ _log.addHandler(logging.NullHandler())  # nothing is printed where the host has 
 
 
 class Fault(NamedTuple):
-    """What went wrong in a tool. `kind`: the name of what was raised; `text`: what it says, on one line, controls escaped."""
+    """What went wrong in a tool. `kind`: the name of what was raised; `text`: what it says."""
 
     kind: str
     text: str = ""
@@ -41,7 +41,12 @@ NONE: Final = Fault("")
 def log_fault(tool: str, fault: Fault) -> None:
     """For whoever wrote the tool: what it raised, and where."""
     if fault.kind:
-        _log.error("tool `%s` failed: %s: %s", tool, fault.kind, fault.text, exc_info=fault.raised)
+        _log.error("tool `%s` failed: %s: %s", tool, fault.kind, in_short(fault.text), exc_info=fault.raised)
+
+
+def in_short(text: str) -> str:
+    """What a tool raised, fit for a record: on one line, bounded, controls escaped."""
+    return escaped(" ".join(text[:MAX_FAULT_CHARACTERS].split()))
 
 
 class InnerRefused(PermitError):
@@ -104,10 +109,10 @@ async def _caught(work: Callable[[], Awaitable[object]], over: Callable[[], None
 
 def _fault(raised: BaseException) -> Fault:
     try:
-        text = str.__str__(str(raised))[:MAX_FAULT_CHARACTERS]
+        text = str.__str__(str(raised))
     except Exception:  # noqa: BLE001 - the host's code, which may not even say what went wrong
         text = ""
-    return Fault(type(raised).__name__, escaped(" ".join(text.split())), raised)
+    return Fault(type(raised).__name__, text, raised)
 
 
 def _sound(found: object) -> tuple[ToolResult, Fault]:
