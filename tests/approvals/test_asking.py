@@ -231,6 +231,22 @@ def exits(question: Question) -> Answer:
     raise SystemExit(0)
 
 
+async def exits_in_the_loop(question: Question) -> Answer:
+    raise SystemExit(0)
+
+
+async def panics(question: Question) -> Answer:
+    raise BaseExceptionGroup("two", [SystemExit(1), ValueError("secret")])
+
+
+async def generator_exits(question: Question) -> Answer:
+    raise GeneratorExit
+
+
+def exits_when_awaited(question: Question) -> Awaitable[Answer]:
+    return exits_in_the_loop(question)
+
+
 def of_a_future(question: Question) -> Awaitable[Answer]:
     return never(question)
 
@@ -242,6 +258,10 @@ def raises(question: Question) -> Answer:
 SILENT: dict[str, Any] = {
     "raises": raises,
     "exits": exits,
+    "exits in the loop": exits_in_the_loop,
+    "exits when it is awaited": exits_when_awaited,
+    "ends in what is no exception": panics,
+    "ends as a generator does": generator_exits,
     "never ends": never,
     "hangs in its thread": hangs,
     "will not be cancelled": stubborn,
@@ -286,6 +306,13 @@ def test_8_what_is_no_answer_is_no_yes(who: str) -> None:
     while asyncio.all_tasks(loop):
         loop.run_until_complete(asyncio.sleep(0.2))
     loop.close()
+
+
+@pytest.mark.parametrize(("who", "kind"), [(raises, "RuntimeError"), (exits_in_the_loop, "SystemExit")])
+def test_8_the_record_says_how_an_approver_failed(who: Callable[[Question], Any], kind: str) -> None:
+    events: list[Event] = []
+    settled(start(), who, "k1", record=events.append)
+    assert events[-1].data["note"] == f"the approver failed: {kind}"
 
 
 def test_8_nobody_is_there() -> None:
@@ -441,7 +468,7 @@ def test_threads_of_approvers_that_never_return_are_bounded(monkeypatch: pytest.
         waiting = [asyncio.create_task(ask(run, stuck, key)) for key in ("k1", "k2")]
         await asyncio.to_thread(both.wait)
         assert word(await ask(run, says(YES), "k3", record=events.append)) == "no-approver"
-        assert events[-1].data["note"] == "the approver failed: ApproverFailed"
+        assert events[-1].data["note"] == "the approver failed: too many approvers have not returned"
         free.set()
         assert [word(await one) for one in waiting] == ["rejected", "rejected"]
         assert word(await ask(run, says(YES), "k4")) == "approved"

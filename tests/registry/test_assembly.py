@@ -196,13 +196,16 @@ def test_hardware_is_not_touched_where_it_is_not_connected() -> None:
     assert "lamp" not in names("agent a { allow any }", ToolSources(peripherals=touched), connect_peripherals=False)
 
 
-def test_hardware_that_fails_is_absent_and_told_of() -> None:
+@pytest.mark.parametrize(
+    ("raised", "why"), [(OSError("the bus is down"), "OSError: the bus is down"), (SystemExit(3), "SystemExit: 3")]
+)
+def test_hardware_that_fails_is_absent_and_told_of(raised: BaseException, why: str) -> None:
     async def fails() -> Sequence[HostTool]:
-        raise OSError("the bus is down")
+        raise raised
 
     async def story() -> None:
         async with registry(run_of("agent a { allow any }"), ToolSources(BUILTINS, fails)) as made:
-            assert made.failures == {"peripherals": "they cannot be listed: OSError: the bus is down"}
+            assert made.failures == {"peripherals": f"they cannot be listed: {why}"}
             assert "shell" in made.names()
 
     asyncio.run(story())

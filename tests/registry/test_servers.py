@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -19,7 +19,7 @@ from zcpolicy import Narrowing
 from zcpolicy.registry import connecting
 from zcpolicy.registry.mcp_servers import HttpServer, StdioServer
 from zcpolicy.registry.scoped import ScopedToolRegistry, runner_of
-from zcpolicy.registry.sources import McpConnection, McpServer, ToolResult, ToolSources
+from zcpolicy.registry.sources import McpConnection, McpServer, McpTool, ToolResult, ToolSources
 
 NOBODY: Any = None
 """The context of a tool that asks for none."""
@@ -252,6 +252,69 @@ def test_a_connection_that_is_cut_off_inside_is_absent_and_told_of() -> None:
         ) as made:
             assert made.names() == (("forge", "get_issue"),)
             assert made.failures == {"odd": "it cannot be connected: it was cut off"}
+
+    asyncio.run(story())
+
+
+class Exits(Shelf):
+    """A connection whose client ends in what is no exception. `where`: in which of its methods."""
+
+    def __init__(self, where: str, raised: BaseException) -> None:
+        super().__init__(["same"])
+        self.where, self.raised = where, raised
+
+    def at(self, place: str) -> None:
+        if place == self.where:
+            raise self.raised
+
+    async def connect(self) -> McpConnection:
+        self.at("connect")
+        return await super().connect()
+
+    async def tools(self) -> list[McpTool]:
+        self.at("tools")
+        return await super().tools()
+
+    async def read(self, uri: str) -> str:
+        self.at("read")
+        return await super().read(uri)
+
+    async def close(self) -> None:
+        await super().close()
+        self.at("close")
+
+
+ENDS: Final = {
+    "SystemExit": SystemExit(3),
+    "GeneratorExit": GeneratorExit(),
+    "Group": BaseExceptionGroup("x", [SystemExit(1)]),
+}
+WHERE: Final = {"connect": "odd", "tools": "odd", "read": "odd file://x", "close": ""}
+
+
+@pytest.mark.parametrize("raised", ENDS)
+@pytest.mark.parametrize("where", WHERE)
+def test_a_connection_that_exits_ends_nothing_but_itself(where: str, raised: str) -> None:
+    async def story() -> None:
+        exits, shelf = Exits(where, ENDS[raised]), Shelf(["get_issue"])
+        servers = {"forge": McpServer(shelf.connect), "odd": McpServer(exits.connect, ("file://x",))}
+        allowed = [("forge", "get_issue"), ("odd", "same"), "mcp_resources"]
+        async with registry(run_of(ODD), ToolSources(servers=servers), caller_allowed=allowed) as made:
+            assert ("forge", "get_issue") in made.names()
+            assert [one for one in made.failures if one != "gone"] == ([WHERE[where]] if WHERE[where] else [])
+        assert (shelf.closed, exits.closed) == (1, int(where != "connect"))
+
+    asyncio.run(story())
+
+
+def test_a_connection_that_is_cut_off_inside_a_resource_is_told_of() -> None:
+    async def story() -> None:
+        sources = ToolSources(
+            servers={"odd": McpServer(Exits("read", asyncio.CancelledError()).connect, ("file://x",))}
+        )
+        allowed = [("odd", "same"), "mcp_resources"]
+        async with registry(run_of(ODD), sources, caller_allowed=allowed) as made:
+            assert made.failures["odd file://x"] == "it cannot be read: CancelledError"
 
     asyncio.run(story())
 

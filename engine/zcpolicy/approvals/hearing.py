@@ -76,7 +76,7 @@ def _worth(ask: Ask, task: asyncio.Task[object]) -> Worth:
     if task.cancelled():
         return Nothing("the approver gave up")
     fault = task.exception()
-    return ask.worth(task.result()) if fault is None else Nothing(f"the approver failed: {type(fault).__name__}")
+    return ask.worth(task.result()) if fault is None else Nothing(f"the approver failed: {fault}")
 
 
 def _told(task: asyncio.Task[object]) -> None:
@@ -86,6 +86,16 @@ def _told(task: asyncio.Task[object]) -> None:
 
 
 async def _said(ask: Ask, context: Context) -> object:
+    """Raises ApproverFailed: what is no `Exception` would end the event loop, and with it all other turns."""
+    try:
+        return await _answered(ask, context)
+    except (ApproverFailed, asyncio.CancelledError, KeyboardInterrupt):  # an interrupt is a person's at the host
+        raise
+    except BaseException as error:  # noqa: BLE001 - of the host's code: however it fails, it is no yes
+        raise ApproverFailed(type(error).__name__) from None
+
+
+async def _answered(ask: Ask, context: Context) -> object:
     approver: Any = ask.approver
     if is_async(approver):
         return await approver(ask.question)

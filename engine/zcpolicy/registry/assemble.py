@@ -15,7 +15,7 @@ from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import ToolName
 from zcpolicy.names import is_tool_name
 from zcpolicy.registry.capabilities import offer_of, read_pinned
-from zcpolicy.registry.connecting import connect, fault_text, shut
+from zcpolicy.registry.connecting import connect, ends_here, fault_text, shut
 from zcpolicy.registry.record import Knobs, Offer, Record
 from zcpolicy.registry.remarks import remarks_on
 from zcpolicy.registry.sources import (
@@ -84,7 +84,9 @@ async def _peripherals(record: Record, sources: ToolSources) -> tuple[HostTool, 
         return ()
     try:
         return tuple(await sources.peripherals())
-    except Exception as error:  # noqa: BLE001 - whatever the hardware does, its tools are only absent
+    except BaseException as error:  # whatever the hardware does, its tools are only absent
+        if ends_here(error):
+            raise
         record.failures["peripherals"] = f"they cannot be listed: {fault_text(error)}"
         return ()
 

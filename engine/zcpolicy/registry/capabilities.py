@@ -12,7 +12,7 @@ from typing import Final
 from zcpolicy.exact import is_object
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.unbroken import unbroken
-from zcpolicy.registry.connecting import fault_text
+from zcpolicy.registry.connecting import ends_here, fault_text
 from zcpolicy.registry.record import Offer, Pinned, Record
 from zcpolicy.registry.sources import (
     AssemblyError,
@@ -115,7 +115,9 @@ async def read_pinned(record: Record, run: ResolvedAgentExecution, servers: Mapp
             try:
                 if await unbroken(run.resolver.ledger, partial(_permitted, run, server, uri)):
                     record.pinned.append(Pinned(server, uri, await _text(connection, uri)))
-            except Exception as error:  # noqa: BLE001 - whatever a server does, its resource is only absent
+            except BaseException as error:  # whatever a server does, its resource is only absent
+                if ends_here(error):
+                    raise
                 record.failures[f"{server} {uri}"] = f"it cannot be read: {fault_text(error)}"
 
 

@@ -31,7 +31,11 @@ async def connect(record: Record, servers: Mapping[str, McpServer]) -> dict[str,
                 connection = await source.connect()
                 record.connections[server] = connection
                 listed[server] = checked(await connection.tools())
-        except Exception as error:  # noqa: BLE001 - whatever a server does, it is only absent
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # whatever a server does, it is only absent
+            if ends_here(error):
+                raise
             record.failures[server] = f"it cannot be connected: {fault_text(error)}"
 
     async with asyncio.TaskGroup() as group:
@@ -77,8 +81,19 @@ async def _close_one(connection: McpConnection | None) -> None:
     try:
         async with asyncio.timeout(MAX_CLOSE_SECONDS):
             await connection.close()
-    except Exception:  # noqa: BLE001, S110 - it is let go of either way, and the others have their turn
-        pass
+    except BaseException as error:  # it is let go of either way, and the others have their turn
+        if ends_here(error):
+            raise
+
+
+def ends_here(error: BaseException) -> bool:
+    """Whether it is not the connection's own affair: this task was cancelled, or a person interrupts the host.
+
+    Whatever else is no `Exception` would end the event loop, and with it all other turns.
+    """
+    task = asyncio.current_task()
+    cancelled = isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
+    return cancelled or isinstance(error, KeyboardInterrupt)
 
 
 def fault_text(error: BaseException) -> str:
@@ -86,6 +101,9 @@ def fault_text(error: BaseException) -> str:
     first: Any = error
     while getattr(first, "exceptions", ()):
         first = first.exceptions[0]
-    text = " ".join(str(first).split())[:MAX_TOLD_CHARACTERS]
+    try:
+        text = " ".join(str(first).split())[:MAX_TOLD_CHARACTERS]
+    except Exception:  # noqa: BLE001 - the host's code, which may not even say what went wrong
+        text = ""
     name = type(first).__name__
     return escaped(f"{name}: {text}" if text else name)
