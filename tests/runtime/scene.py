@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +43,9 @@ NOON: Final = 1_767_268_800.0
 YES: Final = Approve(by="ada")
 EXACT: Final = Approve("exact", by="ada")
 NO: Final = Reject("not now", "ada")
+
+compiled: Final = cache(loads)
+"""A program is the same for all scenes: each has a resolver of its own."""
 
 Does = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResult | str]]
 
@@ -99,7 +103,7 @@ class Scene:
         **does: Does,
     ) -> None:
         self.clock = clock or Clock()
-        self.resolver = Resolver(loads(TOOLS + policy), ledger=ledger, protected=protected)
+        self.resolver = Resolver(compiled(TOOLS + policy), ledger=ledger, protected=protected)
         self.ran: list[tuple[ToolName, dict[str, Any]]] = []
         self.events: list[Event] = []
         self.does = does
@@ -113,7 +117,7 @@ class Scene:
 
     def publish(self, policy: str) -> None:
         """Another policy from now on."""
-        self.resolver.publish(loads(TOOLS + policy))
+        self.resolver.publish(compiled(TOOLS + policy))
 
     async def turn(
         self,
