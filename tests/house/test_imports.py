@@ -4,6 +4,7 @@ Imports inside functions count; those for annotations alone do not, since nothin
 """
 
 import ast
+import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -60,3 +61,10 @@ def test_annotations_make_no_circle(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("if TYPE_CHECKING:\n    from p.b import x\n", encoding="utf-8")
     (tmp_path / "b.py").write_text("from p.a import y\n", encoding="utf-8")
     TopologicalSorter(graph(tmp_path, "p")).prepare()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.py")), ids=lambda path: path.parent.name)
+def test_an_example_needs_nothing_beyond_the_package(path: Path) -> None:
+    names = imported(ast.parse(path.read_text(encoding="utf-8")), set())
+    beyond = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+    assert beyond <= {"policy_lang", "zcpolicy"}
