@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from policy_lang import ast
 from policy_lang.source import Source
 from zcpolicy.decision import Decision
-from zcpolicy.facts import FactsError, Session, is_absolute
+from zcpolicy.facts import FactsError, Session
 from zcpolicy.program import Program, head_of
 from zcpolicy.resolver import ResolvedAgentExecution, ResolveError, Resolver, UnknownAgent
 
@@ -105,8 +105,7 @@ class _Running:
         for name, value in step.facts:
             said = plain(value)
             if name.text == "cwd":
-                _must(said is None or (isinstance(said, str) and is_absolute(said)), "`cwd` is an absolute path")
-                self.session.cwd = said
+                self.session.cwd = said  # the session looks at it
             elif name.text == "interactive":
                 _must(isinstance(said, bool), "`interactive` is true or false")
                 self.session.interactive = said

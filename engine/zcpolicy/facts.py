@@ -119,17 +119,15 @@ class Session:
         drift: Mapping[ToolName, Drift] | None = None,
         ledger: bool = True,
     ) -> None:
-        _is(cwd is None or type(cwd) is str, "`cwd` is the text of a path")
         _is(type(interactive) is bool, "`interactive` is true or false")
         _is(platform in ("posix", "windows"), '`platform` is "posix" or "windows"')
-        _is(cwd is None or is_absolute(cwd, platform), "`cwd` is an absolute path")
         _is(type(supplies_defaults) is bool, "`supplies_defaults` is true or false")
         _is(all(type(part) is str for part in (client, id, turn)), "`client`, `id` and `turn` are text")
         entries = None if history is None else list(history)
         _is(entries is None or all(type(one) is Entry for one in entries), "`history` holds what is no `Entry`")
+        self.platform: Platform = platform
         self.cwd = cwd
         self.interactive = interactive
-        self.platform: Platform = platform
         self.env = _texts(env, "env")
         self.server_cwd = _texts(server_cwd, "server_cwd")
         _is(all(is_absolute(one, platform) for one in self.server_cwd.values()), "`server_cwd` holds absolute paths")
@@ -159,6 +157,9 @@ class Session:
         def __setattr__(self, name: str, value: object) -> None:
             if name in _KEPT and hasattr(self, name):
                 raise AttributeError(f"`{name}` of a session cannot be set{_KEPT[name]}")
+            if name == "cwd":
+                _is(value is None or type(value) is str, "`cwd` is the text of a path")
+                _is(value is None or is_absolute(value, self.platform), "`cwd` is an absolute path")
             put(self, name, value)
 
     def mark(self, labels: Iterable[str]) -> None:

@@ -95,6 +95,14 @@ def test_a_directory_that_is_no_absolute_path(what: str) -> None:
     assert str(raised.value) == message
 
 
+def test_a_directory_that_is_set_later_is_looked_at_as_well() -> None:
+    session = Session(cwd="/repo")
+    with pytest.raises(FactsError, match="`cwd` is an absolute path"):
+        session.cwd = "repo"
+    session.cwd = None
+    assert session.cwd is None
+
+
 @pytest.mark.parametrize("cwd", ["C:\\repo", "c:/repo", "\\\\server\\share", "/repo"])
 def test_directories_of_windows(cwd: str) -> None:
     assert Session(cwd=cwd, platform="windows").cwd == cwd
