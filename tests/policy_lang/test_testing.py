@@ -103,3 +103,10 @@ def test_a_call_before_any_agent_is_a_problem() -> None:
     if made.program is not None:
         (result,) = run_tests(made.program, made.tests)
         assert result.problem == "no `agent` is named before the first call"
+
+
+def test_a_relative_directory_is_a_problem() -> None:
+    made = compile_text(POLICY + 'test "t" { agent a; given cwd = "repo"; call pay(amount: 1) => allow }\n')
+    assert made.program is not None
+    (result,) = run_tests(made.program, made.tests)
+    assert (result.passed, result.problem) == (False, "`cwd` is an absolute path")
