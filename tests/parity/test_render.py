@@ -148,5 +148,7 @@ def test_only_the_gateway_needs_a_library(capsys: pytest.CaptureFixture[str], mo
     assert main(("parity", "--path", "run", "--setting", "deny")) == 0
     capsys.readouterr()
     assert main(("parity",)) == 2
-    told = "zcpolicy: the path `gateway` needs the extra `parity`: pip install 'zcpolicy[parity]', or name other paths\n"
+    told = (
+        "zcpolicy: the path `gateway` needs the extra `parity`: pip install 'zcpolicy[parity]', or name other paths\n"
+    )
     assert capsys.readouterr().err == told
