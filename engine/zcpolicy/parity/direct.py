@@ -14,6 +14,7 @@ from zcpolicy.facts import Narrowing
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.loop import run_tool_call_loop
 from zcpolicy.loop.messages import Message
+from zcpolicy.loop.turn import TurnResult
 from zcpolicy.parity.probe import Path, Probe
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
@@ -36,8 +37,9 @@ async def _turns(probe: Probe, approvers: Approvers, *, attended: bool) -> list[
     told: list[str] = []
     for task in probe.tasks:
         run = probe.resolver.resolve(probe.agent, session=session, surface="direct", narrowing=_bounds(probe))
-        text, transcript = await _turn(probe, approvers, run, [*transcript, Message("user", task)])
-        told.append(text)
+        result = await _turn(probe, approvers, run, [*transcript, Message("user", task)])
+        transcript = [*result.messages]
+        told.append(result.text if result.status == "done" else result.reason)
     return told
 
 
@@ -48,16 +50,13 @@ def _bounds(probe: Probe) -> Narrowing | None:
     return probe.narrowing
 
 
-async def _turn(
-    probe: Probe, approvers: Approvers, run: ResolvedAgentExecution, messages: list[Message]
-) -> tuple[str, list[Message]]:
+async def _turn(probe: Probe, approvers: Approvers, run: ResolvedAgentExecution, messages: list[Message]) -> TurnResult:
     registry = await ScopedToolRegistry.assemble(run, probe.sources, **probe.site)
     io = ResolvedIo(approvers, probe.record, delegate=partial(_delegated, probe, approvers))
     try:
-        result = await run_tool_call_loop(run, probe.access(run.agent), io, messages)
+        return await run_tool_call_loop(run, probe.access(run.agent), io, messages)
     finally:
         await registry.close()
-    return result.text if result.status == "done" else result.reason, list(result.messages)
 
 
 async def _delegated(
@@ -69,8 +68,7 @@ async def _delegated(
         run = above.resolver.resolve(agent, session=session, surface="delegate", parent=above, independent=independent)
     except ResolveError as error:
         return ToolResult(str(error), ok=False)
-    text, _ = await _turn(probe, approvers, run, [Message("user", task)])
-    return ToolResult(text)
+    return (await _turn(probe, approvers, run, [Message("user", task)])).for_delegator()
 
 
 DIRECT: Final = Path("direct", drive)
