@@ -35,7 +35,11 @@ def run(folder: Path, tests: str, *words: str) -> tuple[int, str]:
     (folder / "test_host.py").write_text(tests)
     (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = --strict-markers\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", *words]
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV", "CI", "BUILD_NUMBER"))}
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST", "COV", "CI", "BUILD_NUMBER"))
+    }
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=plain, check=False)
     return done.returncode, done.stdout + done.stderr
 
