@@ -16,7 +16,7 @@ from zcpolicy.daemon.order import Order, TurnRefused, bounds
 from zcpolicy.daemon.paths.delegate import delegated
 from zcpolicy.daemon.schedule import Line
 from zcpolicy.daemon.sessions import Place, Sessions
-from zcpolicy.events import Event
+from zcpolicy.events import Event, nowhere
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import FactsError
 from zcpolicy.identity import Identity
@@ -36,10 +36,6 @@ _CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
 """What says that an execution, or its registry, cannot be."""
 
 
-def _nowhere(_event: Event) -> None:
-    """For hosts that keep no record."""
-
-
 class Host:
     """What a host owns. `approvers`: by surface, `""` for those that are not named. `place`: fills in the facts of a
     new session. `system`: the host's own prompt.
@@ -52,7 +48,7 @@ class Host:
         models: Models,
         *,
         approvers: Mapping[str, Approvers] | None = None,
-        record: Callable[[Event], None] = _nowhere,
+        record: Callable[[Event], None] = nowhere,
         place: Place | None = None,
         system: str = "",
     ) -> None:

@@ -11,6 +11,7 @@ from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.sessions import Seat
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import Narrowing, ToolName
+from zcpolicy.loop.access import unheard
 
 
 class TurnRefused(Exception):
@@ -46,10 +47,6 @@ def both(one: Site, other: Site) -> Site:
     )
 
 
-def _unheard(_piece: str) -> None:
-    """For paths that do not stream."""
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """One turn. `surface`: the path, for records. `seat`: whose turn, made by the host. `text`: what was said.
@@ -73,7 +70,7 @@ class Order:
     approvers: Approvers = field(default_factory=Approvers)
     waits: bool = True
     site: Site = OPEN
-    emit: Callable[[str], None] = _unheard
+    emit: Callable[[str], None] = unheard
 
 
 def bounds(order: Order) -> Narrowing | None:

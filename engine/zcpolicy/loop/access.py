@@ -39,7 +39,7 @@ A child that cannot be is a ResolveError, or a failed result.
 """
 
 
-def _unheard(_piece: str) -> None:
+def unheard(_piece: str) -> None:
     """For hosts that do not stream."""
 
 
@@ -58,6 +58,6 @@ class ResolvedIo:
 
     approvers: Approvers = field(default_factory=Approvers)
     record: Callable[[Event], None] = nowhere
-    emit: Callable[[str], None] = _unheard
+    emit: Callable[[str], None] = unheard
     delegate: Delegate = _nobody
     waits: bool = True

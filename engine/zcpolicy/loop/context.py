@@ -23,7 +23,7 @@ from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, admit_all, perf
 from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
 from zcpolicy.refusals import PermitError, ResolveError
-from zcpolicy.registry.sources import HostTool, InnerCall, RegistryView, ToolContext, ToolResult, ToolSpec
+from zcpolicy.registry.sources import USUAL_FOUND, HostTool, InnerCall, RegistryView, ToolContext, ToolResult, ToolSpec
 from zcpolicy.texts import spelled
 from zcpolicy.tickets import Ticket, ticket_for
 
@@ -220,7 +220,7 @@ class _View:
     def __init__(self, acting: Callable[[], ResolvedAgentExecution]) -> None:
         self._acting = acting
 
-    def search(self, query: str, limit: int = 10) -> tuple[ToolSpec, ...]:
+    def search(self, query: str, limit: int = USUAL_FOUND) -> tuple[ToolSpec, ...]:
         return self._acting().registry.search(query, limit)
 
     def names(self) -> tuple[ToolName, ...]:

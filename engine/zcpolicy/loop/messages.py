@@ -37,7 +37,7 @@ _MESSAGE: Final = {"role", "text", "calls", "call_id"}
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`tool`: the result of a call; `call_id` pairs it. `assistant`: text and calls. `labels` of what it carries."""
+    """`tool`: the result of a call; `call_id` pairs it. `assistant`: text and calls."""
 
     role: Role
     text: str

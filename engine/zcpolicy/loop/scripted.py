@@ -34,7 +34,7 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | ModelResponse]:
-        """Text comes word by word, then the whole response."""
+        """Text comes line by line, then the whole response."""
         number = len(self.requests)
         self.requests.append(request)
         if number >= len(self.steps):
