@@ -13,6 +13,7 @@ from zcpolicy.decision import Decision
 from zcpolicy.delegation import is_independent, refusal, stack_below
 from zcpolicy.execution import ResolvedAgentExecution, execution, unlisted, unresolved
 from zcpolicy.facts import Entry, Narrowing, Session
+from zcpolicy.lineage import kept_up, placed_below, session_for
 from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, is_tool_name, skeleton
 from zcpolicy.narrowing import body_of, portable, restored
@@ -199,10 +200,10 @@ class Resolver(Sealed):
         charged: bool,
     ) -> ResolvedAgentExecution:
         """INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone."""
-        parent = None if parent is None else _kept_up(parent)
+        parent = None if parent is None else kept_up(parent)
         wanted = tuple(dict.fromkeys(skills))
         known_skills(self.program, wanted)
-        facts = _facts_of(session, parent)
+        facts = session_for(session, parent)
         active = tuple(dict.fromkeys((*sorted(facts.skills), *wanted)))
         known_skills(self.program, active)
         free = False
@@ -220,8 +221,7 @@ class Resolver(Sealed):
         if parent is not None and charged:
             self._charge_delegation(parent, agent)
         if parent is not None and facts is not parent.session:
-            put(facts, "ancestry", _line(parent))
-            parent.session.mark(facts.labels)  # what a restored child has seen, its delegator may hear of
+            placed_below(facts, parent)
         if wanted:
             load(facts, frozenset(wanted))
         saved = None if narrowing is None else portable(narrowing, self.program)
@@ -280,7 +280,7 @@ class Resolver(Sealed):
         facts = session if session is not None else Session()
         skills = tuple(sorted(facts.skills))
         try:
-            self._must_fit(_facts_of(facts, None))
+            self._must_fit(session_for(facts, None))
             known_skills(self.program, skills)
             stack = self._stack(agent, facts, None, skills)
         except ResolveError as error:
@@ -395,60 +395,6 @@ class Resolver(Sealed):
         if independent and not free:
             raise ResolveError(f"agent `{agent}` may not be delegated to independently")
         return free and independent is not False
-
-
-def _facts_of(session: Session | None, parent: ResolvedAgentExecution | None) -> Session:
-    """The session of an execution. The delegator's labels and its lack of interactivity reach a child.
-
-    A session that was a child's stays one: it is never resolved without those above it (SPEC 10). Raises ResolveError.
-    """
-    if session is not None and type(session) is not Session:
-        raise ResolveError("what is given as `session` is no Session")
-    if parent is None:
-        if session is not None and session.ancestry:
-            raise ResolveError(
-                f"this session is of a child of agent `{session.ancestry[0][0]}`: resolve it below that one"
-            )
-        if session is not None and session.above is not None:
-            raise ResolveError("this session stands below another: resolve it with `parent`")
-        return session if session is not None else Session()
-    above = parent.session
-    if session is None or session is above:
-        return above
-    if session.client not in ("", above.client):
-        raise ResolveError("this session is of another client than the delegator's")
-    if session.client != above.client:  # it was given none
-        put(session, "client", above.client)
-    if session.ancestry not in ((), _line(parent)):
-        raise ResolveError("this session is of a child of other executions")
-    session.mark(above.labels)
-    session.interactive = session.interactive and above.interactive
-    if session.above is None and not _stands_above(session, above):
-        put(session, "above", above)
-    return session
-
-
-def _kept_up(parent: ResolvedAgentExecution) -> ResolvedAgentExecution:
-    """A delegator as it is now: of the newest generation, under every skill that its session and those above have loaded."""
-    genuine(parent)
-    newest = parent.renewed()
-    for one in (newest, *newest.above()):
-        one.keep_up()
-    return newest
-
-
-def _line(run: ResolvedAgentExecution) -> tuple[tuple[str, str], ...]:
-    return tuple((one.agent, one.session.id) for one in (run, *run.above()))
-
-
-def _stands_above(session: Session, below: Session) -> bool:
-    """Whether a session is itself above another: a host may run an agent and those below it in one session."""
-    one: Session | None = below
-    while one is not None:
-        if one is session:
-            return True
-        one = one.above
-    return False
 
 
 def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:

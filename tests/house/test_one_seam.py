@@ -92,7 +92,7 @@ PLACES: dict[str, set[str]] = {
     "_all_held": {"zcpolicy/loop/admitted.py"},
     ".__new__": {*SEALED, SCOPED, TICKETS, "zcpolicy/records.py"},
     ".__setattr__": {"zcpolicy/sealed.py"},
-    "import put": {*SEALED, "zcpolicy/authority.py", "zcpolicy/combine.py", "zcpolicy/facts.py", "zcpolicy/sessions.py", "zcpolicy/stack.py"},
+    "import put": {*SEALED, "zcpolicy/authority.py", "zcpolicy/combine.py", "zcpolicy/facts.py", "zcpolicy/lineage.py", "zcpolicy/sessions.py", "zcpolicy/stack.py"},
     # ways to a name that is not said
     UNKNOWN: {
         NAMES, "zcpolicy/call.py", "zcpolicy/operands.py", "zcpolicy/parity/probe.py", "zcpolicy/program.py", "zcpolicy/records.py",
