@@ -81,8 +81,8 @@ def seconds(text: str) -> float:
 def test_time_grows_with_the_text(name: str) -> None:
     make = HOSTILE[name]
     short = min(seconds(make(20_000)) for _ in range(2))
-    long = seconds(make(160_000))
-    assert long < 0.1 + 8 * 4 * short
+    # a collection of the whole process's garbage may fall into one measurement, but not into each
+    assert any(seconds(make(160_000)) < 0.1 + 8 * 4 * short for _ in range(3))
 
 
 def test_repeated_editions_are_many_findings_of_one_kind() -> None:
