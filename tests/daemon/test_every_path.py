@@ -9,9 +9,10 @@ import pytest
 
 from tests.daemon.world import GIVEN, WAYS, World, turn
 from zcpolicy import Narrowing
-from zcpolicy.daemon.order import Order, Site
+from zcpolicy.daemon.order import Order
 from zcpolicy.facts import ToolName
 from zcpolicy.loop.scripted import calls
+from zcpolicy.registry.site import Site
 
 ways = pytest.mark.parametrize("way", WAYS)
 

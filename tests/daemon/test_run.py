@@ -13,10 +13,11 @@ import policy_lang
 from tests.daemon.world import GIVEN, NOON, TOOLS, World
 from zcpolicy import Narrowing
 from zcpolicy.approvals.question import Approve, Approvers, Question
-from zcpolicy.daemon.order import Order, Site, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.paths.run import later, run_due, run_once
 from zcpolicy.daemon.schedule import Job, Origin, Schedule, ScheduleError, origin_of
 from zcpolicy.loop.scripted import calls
+from zcpolicy.registry.site import Site
 from zcpolicy.registry.sources import HostTool, ToolContext
 from zcpolicy.tickets import Ticket, ticket_for
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.daemon.world import NOON
-from zcpolicy.daemon.order import OPEN
 from zcpolicy.daemon.schedule import MAX_JOBS, Job, Origin, Schedule, ScheduleError
+from zcpolicy.registry.site import OPEN
 
 
 def test_a_schedule_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ import pytest
 from tests.daemon.world import World, turn
 from zcpolicy import FactsError, Session
 from zcpolicy.daemon import sessions
-from zcpolicy.daemon.order import Order, Site, bounds
+from zcpolicy.daemon.order import Order, bounds
 from zcpolicy.daemon.sessions import MAX_KEPT_ENTRIES, MAX_TRANSCRIPT_MESSAGES, Full, Seat, Sessions, kept
 from zcpolicy.facts import Entry, Narrowing, ToolName
 from zcpolicy.ledgers.sqlite import SqliteLedger
 from zcpolicy.loop.messages import Message, ToolCall
 from zcpolicy.loop.scripted import calls
 from zcpolicy.loop.turn import TurnResult
+from zcpolicy.registry.site import Site
 
 
 def test_a_key_is_always_the_same_client_and_never_its_name() -> None:

@@ -11,10 +11,11 @@ import pytest
 from tests.daemon.world import World
 from zcpolicy import Narrowing, ResolveError
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
-from zcpolicy.daemon.order import Order, Site, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.paths.run import run_once
 from zcpolicy.daemon.paths.step import StepResult, Workflow, WorkflowStep, run_procedure, run_workflow
 from zcpolicy.loop.scripted import calls
+from zcpolicy.registry.site import Site
 from zcpolicy.registry.sources import HostTool, ToolContext
 from zcpolicy.tickets import Ticket, ticket_for
 

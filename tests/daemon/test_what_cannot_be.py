@@ -10,12 +10,13 @@ import pytest
 
 from tests.daemon.world import NOON, WAYS, World, turn
 from zcpolicy.daemon import sessions
-from zcpolicy.daemon.order import OPEN, Order, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.run import run_due, run_once
 from zcpolicy.daemon.paths.step import StepResult, Workflow, WorkflowStep, run_workflow
 from zcpolicy.daemon.schedule import Job, Origin, Schedule
 from zcpolicy.loop.scripted import calls
+from zcpolicy.registry.site import OPEN
 
 POLICY = "agent worker { allow file_read, schedule, memory_store }\nagent free { allow file_read }"
 

@@ -13,7 +13,7 @@ import policy_lang
 from zcpolicy import Narrowing, Resolver
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order, Site
+from zcpolicy.daemon.order import Order
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.rpc import Rpc
@@ -31,6 +31,7 @@ from zcpolicy.memory_stores.in_memory import InMemoryStore
 from zcpolicy.registry.mcp_servers import StdioServer
 from zcpolicy.registry.pipeline import pipeline_tool
 from zcpolicy.registry.search import tool_search_tool
+from zcpolicy.registry.site import OPEN, Site
 from zcpolicy.registry.sources import Group, HostTool, McpServer, ToolContext, ToolResult, ToolSources
 
 TOOLS = """zcpolicy 1

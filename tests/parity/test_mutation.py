@@ -10,7 +10,7 @@ import pytest
 import policy_lang
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order
+from zcpolicy.daemon.order import Order
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.parity import reference
@@ -21,6 +21,7 @@ from zcpolicy.parity.reference import PATHS
 from zcpolicy.parity.settings import SETTINGS, Setting
 from zcpolicy.parity.suite import Suite
 from zcpolicy.registry.scoped import ScopedToolRegistry
+from zcpolicy.registry.site import OPEN
 
 COMPILED = cache(policy_lang.loads)
 BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}

@@ -14,10 +14,10 @@ from secrets import token_hex
 from typing import Any, Final
 
 from zcpolicy.call import MAX_CALL_CHARACTERS, Malformed, read_json, sound
-from zcpolicy.daemon.order import Site
 from zcpolicy.daemon.sessions import kept
 from zcpolicy.exact import is_list, is_object
 from zcpolicy.facts import Session
+from zcpolicy.registry.site import Site
 
 MAX_JOBS: Final = 1_000
 """Jobs of one schedule."""

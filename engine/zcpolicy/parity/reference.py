@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from zcpolicy.approvals.question import Answer, Approve
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import Order, Site
+from zcpolicy.daemon.order import Order
 from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import later, run_due, run_once
@@ -25,6 +25,7 @@ from zcpolicy.daemon.wire import answer_of
 from zcpolicy.facts import Narrowing
 from zcpolicy.parity.probe import Path, Probe
 from zcpolicy.parity.world import FRONT
+from zcpolicy.registry.site import Site
 
 HAND_OVER: Final = "hand_over"
 """The tool with which `front` hands its task on: what is taken away from its run must leave it that."""

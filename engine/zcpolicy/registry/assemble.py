@@ -1,6 +1,6 @@
 """The one order in which what a host has becomes what an execution may use.
 
-In: an execution, `ToolSources`, `Knobs`. Out: a `Record`: peripherals, built-ins, servers by bundle and then tool by tool,
+In: an execution, `ToolSources`, `Site`. Out: a `Record`: peripherals, built-ins, servers by bundle and then tool by tool,
 capability tools, pinned resources, skills. Each step only leaves out; the context strip and loaded skills are looked at
 whenever the registry is asked (`view`).
 """
@@ -16,8 +16,9 @@ from zcpolicy.facts import ToolName
 from zcpolicy.names import is_tool_name
 from zcpolicy.registry.capabilities import offer_of, read_pinned
 from zcpolicy.registry.connecting import connect, ends_here, fault_text, shut
-from zcpolicy.registry.record import Knobs, Offer, Record
+from zcpolicy.registry.record import Offer, Record
 from zcpolicy.registry.remarks import remarks_on
+from zcpolicy.registry.site import Site
 from zcpolicy.registry.sources import (
     AssemblyError,
     HostTool,
@@ -37,22 +38,22 @@ MAX_CALLER_TOOLS: Final = 100_000
 """Names in a `caller_allowed`."""
 
 
-async def assembled(execution: ResolvedAgentExecution, sources: ToolSources, knobs: Knobs) -> Record:
+async def assembled(execution: ResolvedAgentExecution, sources: ToolSources, site: Site) -> Record:
     """The record of a registry. Raises SealError, AssemblyError; whatever is raised leaves no connection behind."""
     genuine(execution)
     run = execution.renewed()
-    record = Record(ref(execution), knobs, wire_table(run.resolver.program.tools), dict(sources.skills))
+    record = Record(ref(execution), site, wire_table(run.resolver.program.tools), dict(sources.skills))
     may = frozenset(run.tools())
-    if knobs.caller_allowed is not None:
-        may &= knobs.caller_allowed
+    if site.caller_allowed is not None:
+        may &= site.caller_allowed
     try:
         host = [(tool, "") for tool in (*await _peripherals(record, sources), *sources.builtins)]
         host += [(tool, skill) for skill, source in sources.skills.items() for tool in source.tools]
         own = _host_offers(host)
         record.offers.update({name: offer for name, offer in own.items() if name in may})
-        whole = knobs.connect_peripherals or sources.peripherals is None
+        whole = site.connect_peripherals or sources.peripherals is None
         record.remarks = remarks_on(own, run.resolver.program, may, whole=whole)
-        if knobs.connect_mcp:
+        if site.connect_mcp:
             await _servers(record, run, sources.servers, may)
         _must_be_found(record)
     except BaseException:
@@ -80,7 +81,7 @@ def _order(name: ToolName) -> tuple[str, str]:
 
 
 async def _peripherals(record: Record, sources: ToolSources) -> tuple[HostTool, ...]:
-    if sources.peripherals is None or not record.knobs.connect_peripherals:
+    if sources.peripherals is None or not record.site.connect_peripherals:
         return ()
     try:
         return tuple(await sources.peripherals())
@@ -155,7 +156,7 @@ def _live_offer(record: Record, server: str, connection: McpConnection, tool: Mc
     async def runner(arguments: dict[str, Json], _context: ToolContext) -> ToolResult:
         return await connection.call(tool.name, arguments)
 
-    return Offer(ToolSpec(name, wire_name(name), tool.description, parameters), runner, deferred=record.knobs.deferred)
+    return Offer(ToolSpec(name, wire_name(name), tool.description, parameters), runner, deferred=record.site.deferred)
 
 
 def _must_be_found(record: Record) -> None:

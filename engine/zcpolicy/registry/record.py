@@ -11,18 +11,8 @@ from weakref import ref
 
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import ToolName
+from zcpolicy.registry.site import Site
 from zcpolicy.registry.sources import Group, McpConnection, Run, SkillSource, ToolSpec
-
-
-class Knobs(NamedTuple):
-    """A site's variations: each only narrows or withholds. `caller_allowed`: None takes nothing away."""
-
-    caller_allowed: frozenset[ToolName] | None = None
-    connect_mcp: bool = True
-    connect_peripherals: bool = True
-    exclude_memory: bool = False
-    exclude_delivery: bool = False
-    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +43,7 @@ class Record:
     """
 
     run: ref[ResolvedAgentExecution]
-    knobs: Knobs
+    site: Site
     wires: Mapping[str, ToolName]
     skills: Mapping[str, SkillSource]
     offers: dict[ToolName, Offer] = field(default_factory=dict[ToolName, Offer])

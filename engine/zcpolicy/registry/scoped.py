@@ -1,6 +1,6 @@
 """The one registry of an execution's tools.
 
-In: an execution, what the host has, the site's knobs. Out: a sealed `ScopedToolRegistry`: what the model is shown, and the
+In: an execution, what the host has and the site withholds. Out: a sealed `ScopedToolRegistry`: what the model is shown, and the
 way from a name on the wire to a tool. It can run nothing: the tools' functions are in a private record.
 """
 
@@ -18,8 +18,9 @@ from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.assemble import assembled, caller_names
 from zcpolicy.registry.connecting import shut
 from zcpolicy.registry.prompt import Prompt, prompt_of
-from zcpolicy.registry.record import Knobs, Record
+from zcpolicy.registry.record import Record
 from zcpolicy.registry.search import matching
+from zcpolicy.registry.site import Site
 from zcpolicy.registry.sources import USUAL_FOUND, AssemblyError, Run, ToolSources, ToolSpec
 from zcpolicy.registry.view import current, is_loaded, offered, visible
 from zcpolicy.sealed import Sealed, final
@@ -63,10 +64,9 @@ class ScopedToolRegistry(Sealed):
         """
         genuine(execution)
         _refuse_second(execution)
-        knobs = Knobs(
-            caller_names(caller_allowed), connect_mcp, connect_peripherals, exclude_memory, exclude_delivery, deferred
-        )
-        record = await assembled(execution, sources, knobs)
+        allowed = caller_names(caller_allowed)
+        site = Site(allowed, connect_mcp, connect_peripherals, exclude_memory, exclude_delivery, deferred)
+        record = await assembled(execution, sources, site)
         try:
             _refuse_second(execution)
             renewed = execution.renewed()

@@ -91,9 +91,9 @@ def is_denied(decision: Decision) -> bool:
 def _withheld_groups(record: Record, run: ResolvedAgentExecution) -> set[str]:
     memory = run.memory
     groups: set[str] = set()
-    if record.knobs.exclude_memory or not (memory.read or memory.write):
+    if record.site.exclude_memory or not (memory.read or memory.write):
         groups.add("memory")
-    if record.knobs.exclude_delivery:
+    if record.site.exclude_delivery:
         groups.add("delivery")
     return groups
 

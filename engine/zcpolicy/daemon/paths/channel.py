@@ -15,11 +15,12 @@ from typing import Final
 from zcpolicy.approvals.asking import at_work
 from zcpolicy.approvals.question import Answer, Approve, Question, Reject
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
 from zcpolicy.daemon.wire import answer_of
 from zcpolicy.facts import Narrowing
 from zcpolicy.refusals import PermitError
+from zcpolicy.registry.site import OPEN, Site
 
 MAX_WAITING: Final = 20
 """Messages of one sender that wait for their turn; more are answered with a refusal."""

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, flag_in, listed, only, read_object, text_in, told
 from zcpolicy.extras import missing
 from zcpolicy.facts import Narrowing
+from zcpolicy.registry.site import OPEN, Site
 
 try:
     from starlette.applications import Starlette

@@ -19,11 +19,12 @@ from typing import Any, Final, Self
 
 from zcpolicy.approvals.question import Answer, Approve, Question, Reject
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, NotJson, flag_in, listed, only, read_object, text_in, told
 from zcpolicy.exact import is_object
 from zcpolicy.facts import Narrowing
+from zcpolicy.registry.site import OPEN, Site
 
 MAX_CONNECTIONS: Final = 100
 """Connections at a time; more are closed at once."""

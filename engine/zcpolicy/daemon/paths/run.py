@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.order import OPEN, Order, Site, TurnRefused, both
+from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.schedule import Job, Line, Origin, Schedule, ScheduleError, origin_of
 from zcpolicy.daemon.sessions import Full
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import FactsError, Narrowing
 from zcpolicy.loop.turn import TurnResult
 from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.site import OPEN, Site, both
 from zcpolicy.tickets import Ticket
 
 
