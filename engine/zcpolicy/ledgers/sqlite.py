@@ -31,8 +31,9 @@ from zcpolicy.ledgers.contract import (
 )
 from zcpolicy.ledgers.forks import begins_after_fork
 from zcpolicy.ledgers.reservations import Reservation
-from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, COLUMNS, Place, files_of, opened, place_of, places_beside
+from zcpolicy.ledgers.sqlite_file import COLUMNS, Place, opened, place_of, places_beside
 from zcpolicy.ledgers.wire import charges_of, charges_text, odd, spender_of, spender_text, tag_text
+from zcpolicy.sqlite_files import BUSY_SECONDS, files_of
 
 MAX_ENTRIES_READ: Final = 1_000
 """Reservations that an audit reads at once; others write in between."""

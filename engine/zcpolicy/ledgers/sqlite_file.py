@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
-from time import monotonic, sleep
 from typing import Final
 from urllib.parse import quote
 
 from zcpolicy.ledgers.contract import LedgerUnavailable
+from zcpolicy.sqlite_files import BUSY_SECONDS, make, write_ahead
 
-BUSY_SECONDS: Final = 5.0
-"""Seconds to wait for others that write; then the ledger is unavailable."""
 EDITION: Final = 1
 """Of the tables. A file of another edition is not touched."""
 APPLICATION: Final = 0x7A637064
@@ -45,14 +43,6 @@ forgotten. `tags`: which reservations a pot must look at, so that a process that
 """
 
 
-def files_of(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """All that SQLite may write for a file, absolute, for a resolver's protected files: where the path is a link, also
-    beside the file that it leads to.
-    """
-    names = dict.fromkeys((os.path.abspath(path), os.path.realpath(path)))
-    return tuple(f"{name}{end}" for name in names for end in ("", "-wal", "-shm", "-journal"))
-
-
 def place_of(path: str) -> Place:
     """Which file a path leads to; None where there is none."""
     try:
@@ -76,41 +66,14 @@ def opened(path: str, *, synced: bool) -> sqlite3.Connection:
     except OSError as error:
         raise LedgerUnavailable(f"the ledger's file cannot be opened: {error.strerror}") from None
     try:
-        write_ahead(db)
+        if not write_ahead(db):
+            raise LedgerUnavailable("the ledger's file system does not let processes share it")
         db.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
         _with_tables(db)
     except BaseException:
         db.close()
         raise
     return db
-
-
-def make(path: str) -> None:
-    """Makes a file that others cannot read. One that is there is not touched: to close it would drop SQLite's locks on it.
-
-    Raises OSError.
-    """
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-
-
-def write_ahead(db: sqlite3.Connection) -> None:
-    """Lets readers and a writer work side by side. SQLite does not wait for those that set the same mode at the same time,
-    so we do. Raises LedgerUnavailable, sqlite3.Error.
-    """
-    end = monotonic() + BUSY_SECONDS
-    mode: object = None
-    while mode is None:
-        try:
-            mode = db.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError:
-            if monotonic() > end:
-                raise
-            sleep(0.01)
-    if mode != ("wal",):
-        raise LedgerUnavailable("the ledger's file system does not let processes share it")
 
 
 def _with_tables(db: sqlite3.Connection) -> None:

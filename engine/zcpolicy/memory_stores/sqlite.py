@@ -16,10 +16,9 @@ from threading import Lock
 from typing import Any, Final
 
 from zcpolicy.exact import is_list
-from zcpolicy.ledgers.contract import LedgerUnavailable
-from zcpolicy.ledgers.sqlite_file import BUSY_SECONDS, files_of, make, write_ahead
 from zcpolicy.memory import MemoryEntry, MemoryScope, Shelf, genuine_scope, handed, written
 from zcpolicy.memory_stores.contract import MAX_RANKED, MemoryUnavailable, asked_for, ranked, words_of
+from zcpolicy.sqlite_files import BUSY_SECONDS, files_of, make, write_ahead
 
 VERSION: Final = 1
 """Of the tables; a file of another one is refused."""
@@ -68,7 +67,8 @@ class SqliteMemory:
             raise MemoryUnavailable(f"the memory file cannot be opened: {type(error).__name__}") from None
         try:
             with self._reached():
-                write_ahead(self._connection)
+                if not write_ahead(self._connection):
+                    raise MemoryUnavailable("the memory's file system does not let processes share it")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 self._connection.execute("PRAGMA trusted_schema = OFF")
                 self._indexed = self._prepare(full_text)
@@ -143,7 +143,7 @@ class SqliteMemory:
         with self._lock:
             try:
                 yield
-            except (sqlite3.Error, LedgerUnavailable, ValueError, KeyError) as error:
+            except (sqlite3.Error, ValueError, KeyError) as error:
                 raise MemoryUnavailable(f"the memory file cannot be used: {type(error).__name__}") from None
 
     def close(self) -> None:
