@@ -18,6 +18,7 @@ from zcpolicy.parity.seen import Seen
 from zcpolicy.parity.tools import sources
 from zcpolicy.parity.world import AGENT, DONE, FRONT, TASK
 from zcpolicy.refusals import ResolveError
+from zcpolicy.registry.wire import wire_name
 from zcpolicy.resolver import Resolver
 from zcpolicy.tickets import Ticket
 
@@ -149,7 +150,7 @@ class _Scripted:
             return
         wires = {spec.name: spec.wire for spec in request.tools}
         calls = tuple(
-            ToolCall(f"call-{self._step}-{place}", wires.get(tool, _guessed(tool)), dumps(arguments))
+            ToolCall(f"call-{self._step}-{place}", wires.get(tool, wire_name(tool)), dumps(arguments))
             for place, (tool, arguments) in enumerate(wanted, 1)
         )
         yield ModelResponse("", calls, TOKENS)
@@ -160,7 +161,3 @@ class _Scripted:
         newest = tasks[-1][tasks[-1].index(TASK) :].splitlines()[0].strip() if tasks else self._task
         if newest != self._task:
             self._task, self._step = newest, 0
-
-
-def _guessed(tool: Any) -> str:
-    return tool if isinstance(tool, str) else "__".join(tool)
