@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Platform = Literal["posix", "windows"]
     Drift = Literal["description", "schema", "launch"]
 
+Line = tuple[tuple[str, str], ...]
+"""(agent, session) of executions, one above the other, nearest first."""
+
 ToolName = str | tuple[str, str]
 """A tool: `name` of the host's own, `(server, name)` of an MCP server."""
 
@@ -67,7 +70,8 @@ class Session:
     `history`: calls that ran before, oldest first; None if it cannot be read. `resolve_link`: see
     `predicates.refs.Where.resolve`. `clock`: seconds since the epoch. `client`, `id`, `turn`: whose session it is.
     `above`: the session of the delegator. `ancestry`: (agent, session) of the delegators, nearest first, once it was a
-    child's: for good. `origin`: the id that it spends under: its own, or that of the session it was once forked from.
+    child's: for good. `lines`: (agent, whether it was independent, those above it) of every execution that was made in it: a
+    ticket tells of no other. `origin`: the id that it spends under: its own, or that of the session it was once forked from.
     `never`: facts that this host will never supply (`"cwd"`, names of the context). `drift`: tools whose live
     definition differs from the policy's, and how. `ledger`: whether the ledger can be reached. Raises FactsError.
     """
@@ -87,6 +91,7 @@ class Session:
         "interactive",
         "labels",
         "ledger",
+        "lines",
         "never",
         "origin",
         "platform",
@@ -144,7 +149,8 @@ class Session:
         self.origin = self.id
         self.turn = turn
         self.above = above
-        self.ancestry: tuple[tuple[str, str], ...] = ()  # (agent, session) above, of a child's session; the resolver's
+        self.ancestry: Line = ()  # of a child's session: those above it; the resolver's
+        self.lines: frozenset[tuple[str, bool, Line]] = frozenset()  # only grows; the resolver's
         self.never = _names(never, "never")
         self._drift: dict[ToolName, Drift] = dict(drift or {})
         self._marks: dict[str, int] = {}
@@ -213,7 +219,7 @@ class Session:
 _KEPT: Final = {
     "labels": ": `mark` adds to them",
     "skills": ": `load_skill` adds to them",
-    **dict.fromkeys(("_drift", "_marks", "above", "ancestry", "client", "id", "origin"), ""),
+    **dict.fromkeys(("_drift", "_marks", "above", "ancestry", "client", "id", "lines", "origin"), ""),
 }
 """What nobody takes off a session, or makes another's; and what to do instead."""
 

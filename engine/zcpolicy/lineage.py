@@ -5,6 +5,8 @@ In: a session, a delegator. Out: the session that the execution has, the delegat
 
 from __future__ import annotations
 
+from _thread import RLock
+
 from zcpolicy.authority import genuine
 from zcpolicy.facts import Session
 from zcpolicy.refusals import ResolveError
@@ -12,7 +14,16 @@ from zcpolicy.sealed import put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from zcpolicy.execution import ResolvedAgentExecution
+    from zcpolicy.facts import Line
+
+MAX_SESSION_LINES: Final = 1_000
+"""Lines of executions that a session remembers; what is made in yet another line works, but no ticket of it is resumed."""
+
+_placing: Final = RLock()
+"""Held while a line is put on a session: hosts resolve in threads, and none may be lost."""
 
 
 def session_for(session: Session | None, parent: ResolvedAgentExecution | None) -> Session:
@@ -46,10 +57,23 @@ def session_for(session: Session | None, parent: ResolvedAgentExecution | None) 
     return session
 
 
-def placed_below(session: Session, parent: ResolvedAgentExecution) -> None:
-    """A session is a child's from now on, also once it was saved and restored."""
-    put(session, "ancestry", line_of(parent))
-    parent.session.mark(session.labels)  # what a restored child has seen, its delegator may hear of
+def placed(session: Session, agent: str, parent: ResolvedAgentExecution | None, *, independent: bool) -> None:
+    """What was made in a session, and whose child it is, stays known there, also once it was saved and restored."""
+    above = () if parent is None else line_of(parent)
+    if parent is not None and session is not parent.session:
+        put(session, "ancestry", above)
+        parent.session.mark(session.labels)  # what a restored child has seen, its delegator may hear of
+    made = (str.__str__(agent), independent, above)
+    if made in session.lines:
+        return
+    with _placing:
+        if len(session.lines) < MAX_SESSION_LINES:
+            put(session, "lines", session.lines | {made})
+
+
+def was_placed(session: Session, agent: str, parent: ResolvedAgentExecution | None, *, independent: bool) -> bool:
+    """Whether an execution was made in a session before, below just these."""
+    return (agent, independent, () if parent is None else line_of(parent)) in session.lines
 
 
 def kept_up(parent: ResolvedAgentExecution) -> ResolvedAgentExecution:
@@ -61,9 +85,9 @@ def kept_up(parent: ResolvedAgentExecution) -> ResolvedAgentExecution:
     return newest
 
 
-def line_of(run: ResolvedAgentExecution) -> tuple[tuple[str, str], ...]:
-    """(agent, session) of an execution and those above it, nearest first."""
-    return tuple((one.agent, one.session.id) for one in (run, *run.above()))
+def line_of(run: ResolvedAgentExecution) -> Line:
+    """(agent, session) of an execution and those above it, nearest first: plain text, so that it is saved as it is."""
+    return tuple((str.__str__(one.agent), one.session.id) for one in (run, *run.above()))
 
 
 def _stands_above(session: Session, below: Session) -> bool:

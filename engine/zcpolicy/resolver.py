@@ -13,7 +13,7 @@ from zcpolicy.decision import Decision
 from zcpolicy.delegation import is_independent, refusal, stack_below
 from zcpolicy.execution import ResolvedAgentExecution, execution, unlisted, unresolved
 from zcpolicy.facts import Entry, Narrowing, Session
-from zcpolicy.lineage import kept_up, placed_below, session_for
+from zcpolicy.lineage import kept_up, placed, session_for
 from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, is_tool_name, skeleton
 from zcpolicy.narrowing import body_of, portable, restored
@@ -220,8 +220,7 @@ class Resolver(Sealed):
             refuse_unmet(stack, facts)
         if parent is not None and charged:
             self._charge_delegation(parent, agent)
-        if parent is not None and facts is not parent.session:
-            placed_below(facts, parent)
+        placed(facts, agent, parent, independent=free)
         if wanted:
             load(facts, frozenset(wanted))
         saved = None if narrowing is None else portable(narrowing, self.program)

@@ -2,7 +2,7 @@
 
 In: a `Session`. Out: JSON that holds all of it but what is code (its clock, its link resolver) and the session above it.
 In: such JSON. Out: the session again, from which the same calls get the same answers. Labels, loaded skills and ancestry
-are kept by all three; nothing here takes one off.
+are kept by all three; nothing here takes one off. What was made in a session (`Session.lines`) a fork does not keep.
 
 What is saved is trusted as the host's own facts are: keep it where no agent writes (see `protected`).
 """
@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from zcpolicy.exact import MAX_NUMBER_DIGITS, exact, is_list, is_object, number_of, number_text
 from zcpolicy.facts import MAX_HISTORY, Entry, FactsError, Session
+from zcpolicy.lineage import MAX_SESSION_LINES
 from zcpolicy.sealed import put
 
 TYPE_CHECKING = False
@@ -73,7 +74,7 @@ def restore(
             values[name] = read(given[name])
         except _Odd:
             raise FactsError(f"`{name}` of a saved session is not what was saved") from None
-    later = {name: values.pop(name) for name in ("ancestry", "origin", "skills")}
+    later = {name: values.pop(name) for name in ("ancestry", "lines", "origin", "skills")}
     if above is not None and later["ancestry"] and later["ancestry"][0][1] != above.id:
         raise FactsError("the session above is not the one that the saved session was under")
     made = Session(clock=clock, resolve_link=resolve_link, above=above, **values)
@@ -86,12 +87,12 @@ def fork(session: Session, *, id: str = "") -> Session:
     """A session that goes on from here beside the first, under another id (a new one if none is given).
 
     It keeps all that resuming keeps, and spends from the pots of the session that it comes from (`Session.origin`), so
-    that no limit begins anew. What was approved in the first is asked again. Raises FactsError as `save`, and for the
-    first one's own id.
+    that no limit begins anew. What was approved in the first is asked again, and no ticket of before tells of it. Raises
+    FactsError as `save`, and for the first one's own id.
     """
     if type(id) is not str or id in (session.id, session.origin):
         raise FactsError("a fork has an id of its own")
-    saved = {**save(session), "id": id or Session().id}
+    saved: dict[str, Any] = {**save(session), "id": id or Session().id, "lines": []}
     return restore(saved, clock=session.clock, resolve_link=session.resolve_link, above=session.above)
 
 
@@ -148,6 +149,15 @@ def _line_out(value: Any) -> list[list[str]]:
 def _line_in(value: Any) -> tuple[tuple[str, str], ...]:
     _needs(is_list(value) and all(is_list(pair) and len(pair) == 2 for pair in value))
     return tuple((_text(agent), _text(session)) for agent, session in value)
+
+
+def _lines_out(value: Any) -> list[list[Any]]:
+    return sorted([_text(agent), _switch(independent), _line_out(above)] for agent, independent, above in value)
+
+
+def _lines_in(value: Any) -> frozenset[tuple[str, bool, tuple[tuple[str, str], ...]]]:
+    _needs(is_list(value) and len(value) <= MAX_SESSION_LINES and all(is_list(one) and len(one) == 3 for one in value))
+    return frozenset((_text(agent), _switch(independent), _line_in(above)) for agent, independent, above in value)
 
 
 def _tool_out(value: Any) -> str | list[str]:
@@ -271,6 +281,7 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "interactive": (_switch, _switch),
     "labels": (_names_out, _names_in),
     "ledger": (_switch, _switch),
+    "lines": (_lines_out, _lines_in),
     "never": (_names_out, _names_in),
     "origin": (_name, _name),
     "platform": (_platform, _platform),

@@ -1,8 +1,9 @@
 """Tickets: how an execution and its ancestry are written down, so that a turn can go on, or a run start, later (SPEC 10).
 
 In: an execution. Out: JSON. In: such JSON and the sessions that it names. Out: the execution again, under the policy of
-now. What is written down is the host's own record, as its sessions are: whoever could alter it could leave out what bounds
-a run, so it is kept where no tool reaches (the resolver's `protected` files).
+now, and only in the line in which its sessions know that it was made: one that lacks who stands above, or is independent of
+them all of a sudden, is refused. The rest (narrowings above all) is believed: what is written down is the host's own record,
+as its sessions are, so both are kept where no tool reaches (the resolver's `protected` files).
 
 A running tool is given a `Ticket`, on which nothing stands: the host alone makes JSON of it, while the call runs.
 """
@@ -14,6 +15,7 @@ from _weakref import ref
 from zcpolicy.authority import genuine
 from zcpolicy.exact import is_list, is_object
 from zcpolicy.facts import FactsError, Session
+from zcpolicy.lineage import was_placed
 from zcpolicy.refusals import ResolveError
 from zcpolicy.sealed import Sealed, final
 
@@ -107,6 +109,8 @@ def resumed(
         session = _session_of(entry["session"], sessions)
         if run is not None and session.client != run.session.client:
             raise ResolveError("the sessions of a ticket are not of one client")
+        if not was_placed(session, entry["agent"], run, independent=entry["independent"]):
+            raise ResolveError(f"agent `{entry['agent'][:60]}` was never at work in its session as this ticket tells")
         try:
             run = resolver.remade(
                 entry["agent"],

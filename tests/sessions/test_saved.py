@@ -11,6 +11,7 @@ import pytest
 from policy_lang import loads
 from zcpolicy import Entry, FactsError, ResolveError, Resolver, Session
 from zcpolicy.facts import MAX_HISTORY
+from zcpolicy.lineage import MAX_SESSION_LINES
 from zcpolicy.sealed import put
 from zcpolicy.sessions import FORMAT, MAX_SAVED_DEPTH, MAX_SAVED_SECONDS, fork, restore, save
 
@@ -46,6 +47,7 @@ def session(**more: Any) -> Session:
     made = Session(**{**facts, **more})
     put(made, "skills", frozenset({"careful"}))
     put(made, "ancestry", (("a", "above"), ("root", "top")))
+    put(made, "lines", frozenset({("b", True, made.ancestry), ("c", False, (("b", "s"), *made.ancestry))}))
     return made
 
 
@@ -146,7 +148,7 @@ def test_the_session_above_is_the_one_that_it_was_under() -> None:
 def test_a_fork_goes_on_beside_the_first() -> None:
     first = session()
     second = fork(first, id="s2")
-    assert save(second) == {**save(first), "id": "s2"}
+    assert save(second) == {**save(first), "id": "s2", "lines": []}
     assert (second.origin, second.clock) == ("s", first.clock)
     assert fork(second).origin == "s"
     assert fork(second).id not in ("s", "s2", fork(second).id)
@@ -249,6 +251,8 @@ ODD: dict[str, tuple[str, list[Any]]] = {
     "skills": ("skills", [None, "careful", [None]]),
     "facts that are never told": ("never", [None, "cwd", [1]]),
     "ancestry": ("ancestry", [None, "ab", [["a"]], [["a", "s", "t"]], [["a", 1]], ["as"], {"a": "s"}]),
+    "what was made in it": ("lines", [None, {}, ["a"], [["a", False]], [["a", 0, []]], [[1, False, []]], [["a", False, [["a"]]]],
+                                      [["a", False, None]], [["a", False, []]] * (MAX_SESSION_LINES + 1)]),
     "drift": ("drift", [None, {}, [["t"]], [["t", "odd"]], [[["s"], "schema"]], [[["s", 1], "schema"]], [[None, "schema"]]]),
     "context": ("context", [None, [], {"x": 1}, {"x": [1]}, {"x": {}}, {"x": {"n": 1}}, {"x": {"n": "x"}}, {"x": {"n": "nan"}},
                             {"x": {"n": "1", "list": []}}, {"x": {"list": {}}}, {"x": {"object": []}}, {"x": {"odd": []}}]),
