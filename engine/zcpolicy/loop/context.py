@@ -24,6 +24,7 @@ from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
 from zcpolicy.refusals import PermitError, ResolveError
 from zcpolicy.registry.sources import USUAL_FOUND, HostTool, InnerCall, RegistryView, ToolContext, ToolResult, ToolSpec
+from zcpolicy.state.caller import Caller, caller_for
 from zcpolicy.texts import spelled
 from zcpolicy.tickets import Ticket, ticket_for
 
@@ -114,6 +115,12 @@ class CallContext:
     def identity(self) -> Identity:
         """Who acts, and for whom."""
         return self._run.identity
+
+    @property
+    def caller(self) -> Caller:
+        """Who the call is for: it opens state that tools share, as long as the call is under way."""
+        self._acting()
+        return caller_for(self._acting)
 
     @property
     def registry(self) -> RegistryView:

@@ -12,6 +12,7 @@ from zcpolicy.awaited import is_async
 from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
 from zcpolicy.refusals import ResolveError
+from zcpolicy.state.caller import Caller
 from zcpolicy.tickets import Ticket
 
 Json = Any
@@ -60,6 +61,11 @@ class ToolContext(Protocol):
 
     @property
     def identity(self) -> Identity: ...
+
+    @property
+    def caller(self) -> Caller:
+        """Who the call is for: what `handle.scoped` takes. Nothing stands on it."""
+        ...
 
     @property
     def registry(self) -> "RegistryView": ...
