@@ -44,27 +44,38 @@ MAX_UNKNOWN_NAMES: Final = 4_096
 class _Generations:
     """The resolvers of one policy, of which only the newest decides.
 
-    `exclusive`: held from the last look at a call until it is on record, and while a generation is published.
+    `exclusive`: held from the last look at a call until it is on record, and while a generation is published. `lapsed`: why
+    no generation may decide any more, "" as long as the newest may.
     """
 
-    __slots__ = ("exclusive", "newest")
+    __slots__ = ("exclusive", "lapsed", "newest")
 
     def __init__(self, first: Resolver) -> None:
         self.newest = first
         self.exclusive = RLock()
+        self.lapsed: Callable[[], str] | None = None
+
+    def why_lapsed(self) -> str:
+        """The answer of `lapsed`; it is no good one that cannot be told."""
+        try:
+            return "" if self.lapsed is None else str(self.lapsed())
+        except Exception:  # noqa: BLE001 - whatever it is, the host's function does not say that the policy stands
+            return "whether the policy is still that of its source cannot be told"
 
 
 @final
 class Resolver(Sealed):
     """Decides by one program. Made by `Resolver(program, …)`; its successors by `publish`.
 
-    `protected`: absolute paths of files that no tool above class `read` may touch. `generation`: the host's count of
-    reloads. `ledger`: what was spent; by default in this process's memory.
+    `protected`: absolute paths of files that no tool above class `read` may touch. `policy_files`: such paths too, but
+    of this generation: `publish` may name others. `generation`: the host's count of reloads. `ledger`: what was spent; by
+    default in this process's memory. `suspended`: why nothing is decided any more but denies; "" if it is.
     """
 
     __slots__ = (
         "_by_agent",
         "_clients",
+        "_files",
         "_generations",
         "_protected",
         "_skeletons",
@@ -73,6 +84,7 @@ class Resolver(Sealed):
         "generation",
         "ledger",
         "program",
+        "suspended",
     )
     _maker = "`Resolver(program)`"
 
@@ -83,6 +95,7 @@ class Resolver(Sealed):
             program: Program,
             *,
             protected: Iterable[str] = (),
+            policy_files: Iterable[str] = (),
             generation: int = 1,
             ledger: Ledger | None = None,
         ) -> None:
@@ -90,6 +103,8 @@ class Resolver(Sealed):
             self.program: Final[Program] = program
             self.generation: Final[int] = generation
             self.ledger: Final[Ledger] = made
+            self.suspended: Final[str] = made
+            self._files: Final[tuple[tuple[str, ...], tuple[str, ...]]] = made
             self._protected: Final[Callable[[Any, Any], bool | None] | None] = made
             self._tool_ids: Final[dict[ToolName, int]] = made
             self._by_agent: Final[dict[str, Stack]] = made
@@ -103,6 +118,7 @@ class Resolver(Sealed):
         program: Program,
         *,
         protected: Iterable[str] = (),
+        policy_files: Iterable[str] = (),
         generation: int = 1,
         ledger: Ledger | None = None,
     ) -> Self:
@@ -110,18 +126,28 @@ class Resolver(Sealed):
 
         kept = ledger if ledger is not None else MemoryLedger()
         made = object.__new__(cls)
-        made._fill(program, generation, kept, (*protected, *kept.files))
+        made._fill(program, generation, kept, ((*protected, *kept.files), tuple(policy_files)))
         put(made, "_clients", {})
         put(made, "_generations", _Generations(made))
         return made
 
-    def _fill(self, program: Program, generation: int, ledger: Ledger, files: tuple[str, ...]) -> None:
+    def _fill(
+        self,
+        program: Program,
+        generation: int,
+        ledger: Ledger,
+        files: tuple[tuple[str, ...], tuple[str, ...]],
+        suspended: str = "",
+    ) -> None:
+        """`files`: those protected for good, those of this generation."""
         if type(program) is not Program:
             raise TypeError("a resolver is made from a Program")
         put(self, "program", program)
         put(self, "generation", generation)
         put(self, "ledger", ledger)
-        put(self, "_protected", _protection(files) if files else None)
+        put(self, "suspended", suspended)
+        put(self, "_files", files)
+        put(self, "_protected", _protection((*files[0], *files[1])) if any(files) else None)
         put(self, "_tool_ids", {name: index for index, name in enumerate(program.tools)})
         put(self, "_by_agent", {})
         put(self, "_unknown", {})
@@ -131,25 +157,56 @@ class Resolver(Sealed):
 
     @property
     def newest(self) -> Resolver:
-        """The resolver of the newest generation: itself until `publish`."""
-        return self._generations.newest
+        """The resolver of the newest generation: itself until `publish`. One whose time is over is suspended now."""
+        line = self._generations
+        if line.lapsed is not None and not line.newest.suspended and line.why_lapsed():
+            with line.exclusive:  # somebody may just have heard from the source
+                why = line.why_lapsed()
+                if why:
+                    self.suspend(why)
+        return line.newest
 
     @property
     def exclusive(self) -> RLock:
         """Held from the last look at a call until it is on record; by all generations."""
         return self._generations.exclusive
 
-    def publish(self, program: Program) -> Resolver:
+    def publish(
+        self, program: Program, *, policy_files: Iterable[str] | None = None, generation: int | None = None
+    ) -> Resolver:
         """Makes the next generation, which from now on decides every call, also of executions that stand already.
 
-        It shares the ledger, what ran before, and the protected files.
+        It shares the ledger, what ran before, and the protected files; `policy_files`: takes the place of those of before.
+        `generation`: its number, by default the next one. Raises ValueError for a number that was passed already.
         """
+        files = None if policy_files is None else tuple(policy_files)
+        return self._follow(lambda old: (program, old.generation + 1 if generation is None else generation, files, ""))
+
+    def suspend(self, why: str) -> Resolver:
+        """From now on every call is denied, reason `stale-policy`, until `publish` or `reinstate`. `why`: the decisions' note."""
+        return self._follow(lambda old: (old.program, old.generation, None, why or "the policy is suspended"))
+
+    def reinstate(self) -> Resolver:
+        """What was suspended decides again; the generation is the same."""
+        return self._follow(lambda old: (old.program, old.generation, None, ""))
+
+    def lapse_when(self, why: Callable[[], str]) -> None:
+        """Has calls ask `why` before they are permitted, and suspends the policy once it answers with a text, or raises.
+
+        It must be quick, and never wait. What `decide` alone answers is not held up: the host suspends in good time.
+        """
+        self._generations.lapsed = why
+
+    def _follow(self, of: Callable[[Resolver], tuple[Program, int, tuple[str, ...] | None, str]]) -> Resolver:
+        """Puts another resolver in the place of the newest: program, number, files of the policy, why it is suspended."""
         line = self._generations
         with line.exclusive:
             old = line.newest
+            program, number, files, why = of(old)
+            if number < old.generation or (number == old.generation and program is not old.program):
+                raise ValueError(f"generation {number} does not come after {old.generation}")
             made: Resolver = object.__new__(Resolver)
-            made._fill(program, old.generation + 1, old.ledger, ())
-            put(made, "_protected", old._protected)
+            made._fill(program, number, old.ledger, old._files if files is None else (old._files[0], files), why)
             put(made, "_clients", old._clients)
             put(made, "_generations", line)
             line.newest = made
@@ -200,6 +257,7 @@ class Resolver(Sealed):
         charged: bool,
     ) -> ResolvedAgentExecution:
         """INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone."""
+        self._must_stand()
         parent = None if parent is None else kept_up(parent)
         wanted = tuple(dict.fromkeys(skills))
         known_skills(self.program, wanted)
@@ -279,6 +337,7 @@ class Resolver(Sealed):
         facts = session if session is not None else Session()
         skills = tuple(sorted(facts.skills))
         try:
+            self._must_stand()
             self._must_fit(session_for(facts, None))
             known_skills(self.program, skills)
             stack = self._stack(agent, facts, None, skills)
@@ -366,6 +425,10 @@ class Resolver(Sealed):
             from zcpolicy.needs import refuse_misfits
 
             refuse_misfits(self.newest.program, session)
+
+    def _must_stand(self) -> None:
+        if self.suspended:
+            raise ResolveError(self.suspended)
 
     def _must_know(self, agent: str) -> None:
         if not has_agent(self.program, agent):
