@@ -1,10 +1,13 @@
 """How much Hypothesis tries: `short` in every run, `--hypothesis-profile=long` for campaigns by hand. No fault is hidden."""
 
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from tests.servers.redis_server import RedisServer
 
 NOT_TIMED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -30,3 +33,13 @@ def _faults_are_raised() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("zcpolicy.execution.ResolvedAgentExecution._fault", raised)
         yield
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[RedisServer]":
+    """One for all tests: each takes a name of its own. Who stops it starts it again; what was written is there then."""
+    from tests.servers.redis_server import RedisServer  # half a second of work, which most tests do not need
+
+    made = RedisServer(tmp_path_factory.mktemp("redis"), appendonly=True)
+    yield made
+    made.kill()

@@ -38,31 +38,6 @@ YES: Final = Approve(by="ada")
 NO: Final = Reject("not now", "ada")
 
 
-class Clock:
-    """The session's clock, which a test moves."""
-
-    def __init__(self, now: float = 1_767_268_800.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Person:
-    """Answers from a list, and keeps the questions."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Question] = []
-
-    def __call__(self, question: Question) -> Any:
-        self.asked.append(question)
-        answer = self.answers.pop(0)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-
 def says(answer: Any) -> Callable[[Question], Any]:
     """Who gives the same answer to everything."""
     return lambda question: answer

@@ -13,8 +13,6 @@ import pytest
 from tests.approvals.people import (
     NO,
     YES,
-    Clock,
-    Person,
     ask,
     outcomes,
     resolver,
@@ -25,6 +23,8 @@ from tests.approvals.people import (
     start,
     word,
 )  # fmt: skip
+from tests.clock import Clock
+from tests.person import Person
 from zcpolicy import Session
 from zcpolicy.approvals import hearing
 from zcpolicy.approvals.asking import over
@@ -482,7 +482,7 @@ class TestWithoutAnEventLoop:
         return word(run.approvals.settle_now(shell(run), Approvers(person), "k1", **more))
 
     def test_it_is_the_same(self) -> None:
-        assert [self.now(Person(one)) for one in (YES, NO, None)] == ["approved", "rejected", "no-approver"]
+        assert [self.now(says(one)) for one in (YES, NO, None)] == ["approved", "rejected", "no-approver"]
         assert self.now(hangs) == "no-approver"
 
     def test_a_coroutine_function_is_refused(self) -> None:
@@ -498,7 +498,7 @@ class TestWithoutAnEventLoop:
     def test_inside_an_event_loop_it_says_so(self) -> None:
         async def story() -> None:
             with pytest.raises(PermitError, match="await settle"):
-                self.now(Person(YES))
+                self.now(says(YES))
 
         asyncio.run(story())
 

@@ -14,8 +14,6 @@ from tests.approvals.people import (
     NO,
     TOOLS,
     YES,
-    Clock,
-    Person,
     ask,
     outcomes,
     resolver,
@@ -26,6 +24,8 @@ from tests.approvals.people import (
     start,
     word,
 )  # fmt: skip
+from tests.clock import Clock
+from tests.person import Person
 from zcpolicy import ResolvedAgentExecution, Resolver
 from zcpolicy.approvals.asking import acting
 from zcpolicy.approvals.outcome import Approved, Edited, NotAsked, Refusal, Waiting

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.approvals.people import NO, YES, Clock, ask, resolver, says, session, settled, shell, start, word
+from tests.approvals.people import NO, YES, ask, resolver, says, session, settled, shell, start, word
+from tests.clock import Clock
 from zcpolicy import Resolver
 from zcpolicy.approvals.binding import bound, name_of_yes
 from zcpolicy.approvals.outcome import Outcome, Waiting

@@ -6,21 +6,9 @@ from typing import Any
 import pytest
 
 from policy_lang import loads
-from tests.approvals.people import (
-    ASKS,
-    NO,
-    TOOLS,
-    YES,
-    Clock,
-    Person,
-    ask,
-    resolver,
-    session,
-    settled,
-    shell,
-    start,
-    word,
-)
+from tests.approvals.people import ASKS, NO, TOOLS, YES, ask, resolver, session, settled, shell, start, word
+from tests.clock import Clock
+from tests.person import Person
 from zcpolicy.approvals.outcome import Approved, Edited
 from zcpolicy.approvals.question import Approve, Approvers
 from zcpolicy.facts import ToolName

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.approvals.people import NO, YES, Person, says
+from tests.approvals.people import NO, YES, says
 from tests.loop.stage import Stage, play, stage, told
+from tests.person import Person
 from zcpolicy import ResolvedAgentExecution, Session
 from zcpolicy.approvals.ask import ApprovalManager
 from zcpolicy.approvals.outcome import Waiting

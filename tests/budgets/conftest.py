@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledgers.servers import Server
+from tests.servers.redis_server import RedisServer
 from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.ledgers.redis import RedisLedger
@@ -15,20 +15,13 @@ from zcpolicy.ledgers.sqlite import SqliteLedger
 _numbers = count()
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = Server(tmp_path_factory.mktemp("redis"))
-    yield made
-    made.kill()
-
-
 def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Ledger:
     if kind == "memory":
         return MemoryLedger()
     if kind == "sqlite":
         return SqliteLedger(folder / "ledger.db")
-    server: Server = request.getfixturevalue("server")
-    return RedisLedger(server.url, name=f"budgets {next(_numbers)}", clock="caller")
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    return RedisLedger(redis_server.url, name=f"budgets {next(_numbers)}", clock="caller")
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from policy_lang import loads
+from tests.clock import Clock
 from zcpolicy import Narrowing, ResolvedAgentExecution, Resolver, Session
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import Ledger, Reserved
@@ -16,18 +17,6 @@ tool ping() risk read
 tool pong() risk read
 tool pay(amount: number, to?: list<string>) risk low
 """
-
-NOON = 1_767_268_800.0  # 2026-01-01 12:00 UTC
-
-
-class Clock:
-    """A host's clock that stands still until it is moved."""
-
-    def __init__(self, now: float = NOON) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Story:

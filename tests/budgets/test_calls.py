@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.budgets.stories import Clock, Story, agent, call, reserve, reserved, usd
+from tests.budgets.stories import Story, agent, call, reserve, reserved, usd
+from tests.clock import Clock
 from zcpolicy import FactsError, Narrowing, PermitError
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.budgets.stories import Clock, Story, agent, usd
+from tests.budgets.stories import Story, agent, usd
+from tests.clock import Clock
 from zcpolicy import ResolvedAgentExecution
 from zcpolicy.combine import RANK, Verdict
 from zcpolicy.ledgers.contract import LEASE_SECONDS

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.budgets.stories import Clock, Story, agent, reserve
+from tests.budgets.stories import Story, agent, reserve
+from tests.clock import Clock
 from zcpolicy.ledgers.contract import LEASE_SECONDS
 from zcpolicy.ledgers.sqlite import SqliteLedger
 

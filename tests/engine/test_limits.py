@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.clock import Clock
 from tests.engine.programs import STRING, body, leaf, limit, program, rule, run, schema, tool
 from zcpolicy import Entry, PermitError, ResolvedAgentExecution, Resolver, Session
 from zcpolicy.ledgers.memory import MemoryLedger
@@ -14,14 +15,6 @@ NUMBERS = schema(n="number", to=STRING, l={"kind": "list", "item": STRING}, x="a
 TOOLS = [tool("ping", NUMBERS, risk="read"), tool("pong", NUMBERS, risk="read")]
 ALLOW = rule("allow", "0-1")
 DAY = 86_400.0
-
-
-class Clock:
-    def __init__(self, now: float = 1_767_268_800.0) -> None:  # 2026-01-01 12:00 UTC
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def rolling(seconds: int) -> dict[str, Any]:

@@ -8,16 +8,7 @@ import pytest
 from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
-from .servers import Server
-
 _numbers = count()
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = Server(tmp_path_factory.mktemp("redis"))
-    yield made
-    made.kill()
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
@@ -34,7 +25,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
             made.append(SqliteLedger(tmp_path / "ledger.db"))
             return made[-1]
     else:
-        server, name = request.getfixturevalue("server"), f"test {next(_numbers)}"
+        server, name = request.getfixturevalue("redis_server"), f"test {next(_numbers)}"
 
         def again() -> Any:
             made.append(server.ledger(name, clock="caller"))

@@ -7,8 +7,6 @@ from typing import Any
 from zcpolicy.ledgers.contract import Charge, Exhausted, Pot, Reserved, Spender, Who
 from zcpolicy.shapes import Window
 
-SLOW_SECONDS = 30.0
-"""For which a busy machine may keep a server from answering."""
 SESSION: Window = {"kind": "session"}
 TURN: Window = {"kind": "turn"}
 ALICE = Who("alice", "s1", "t1", "coder")

@@ -13,6 +13,7 @@ import pytest
 import redis
 from redis import RedisCluster
 
+from tests.servers.redis_server import RedisServer
 from zcpolicy.ledgers import redis as redis_ledger
 from zcpolicy.ledgers import sqlite, sqlite_file
 from zcpolicy.ledgers.contract import LedgerUnavailable, Yes
@@ -20,7 +21,6 @@ from zcpolicy.ledgers.redis import RedisLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
 from .said import CALL, SESSION, got, pot, run, spender
-from .servers import Server
 
 TWO = (pot(2, window=SESSION),)
 
@@ -213,13 +213,13 @@ def test_on_disk_before_it_is_told(path: Path) -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path, appendonly=True)
+def own(tmp_path: Path) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path, appendonly=True)
     yield server
     server.kill()
 
 
-def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Server) -> None:
+def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: RedisServer) -> None:
     ledger = own.ledger()
     assert got(ledger.reserve("a", spender(), CALL, TWO, 0.0))
     ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
@@ -235,10 +235,10 @@ def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Se
     ledger.close()
 
 
-def test_a_server_that_forgot_its_scripts_is_told_again(server: Server) -> None:
-    ledger = server.ledger("scripts")
+def test_a_server_that_forgot_its_scripts_is_told_again(redis_server: RedisServer) -> None:
+    ledger = redis_server.ledger("scripts")
     run(ledger, "a", 0.0)
-    with server.client() as client:
+    with redis_server.client() as client:
         client.script_flush()
     run(ledger, "b", 0.0)
     assert ledger.look(TWO, 0.0)[0].total == 2
@@ -246,14 +246,14 @@ def test_a_server_that_forgot_its_scripts_is_told_again(server: Server) -> None:
 
 
 @pytest.mark.parametrize("lost", ["everything", "the latest"])
-def test_a_server_that_lost_what_was_charged_grants_nothing_anew(server: Server, lost: str) -> None:
+def test_a_server_that_lost_what_was_charged_grants_nothing_anew(redis_server: RedisServer, lost: str) -> None:
     """It was emptied, started without what it held, or gave its place to one that is behind: whoever saw more, knows."""
     name = f"lost {lost}"
-    ledger = server.ledger(name)
+    ledger = redis_server.ledger(name)
     run(ledger, "a", 0.0)
-    with server.client() as client:
+    with redis_server.client() as client:
         keys = client.keys(f"{{zcpolicy:{name}}}:*")
-        with redis.Redis(port=server.port) as raw:
+        with redis.Redis(port=redis_server.port) as raw:
             held = {key: raw.dump(key) or b"" for key in keys}
             run(ledger, "b", 0.0)
             raw.delete(*keys)
@@ -266,9 +266,9 @@ def test_a_server_that_lost_what_was_charged_grants_nothing_anew(server: Server,
     ledger.close()
 
 
-def test_what_is_sent_again_is_done_once(server: Server) -> None:
+def test_what_is_sent_again_is_done_once(redis_server: RedisServer) -> None:
     """An answer is lost on its way, and the client asks once more."""
-    ledger: Any = server.ledger("again")
+    ledger: Any = redis_server.ledger("again")
     script = ledger._script
 
     def twice(**sent: Any) -> Any:
@@ -312,22 +312,22 @@ def test_a_server_that_never_answers_is_not_waited_for() -> None:
         ("HSET", "meta", "change", "x"),
     ],
 )
-def test_a_server_that_answers_oddly_grants_nothing(server: Server, spoil: tuple[str, ...]) -> None:
-    ledger = server.ledger("odd")
-    with server.client() as client:
+def test_a_server_that_answers_oddly_grants_nothing(redis_server: RedisServer, spoil: tuple[str, ...]) -> None:
+    ledger = redis_server.ledger("odd")
+    with redis_server.client() as client:
         for key in client.keys("{zcpolicy:odd}:*"):
             client.delete(key)
         ledger.reserve("a", spender(), CALL, TWO, 0.0)
         number = client.hkeys("{zcpolicy:odd}:records")[0]
         command, name, *rest = spoil
         client.execute_command(command, "{zcpolicy:odd}:" + name, *[one.replace("NUMBER", number) for one in rest])
-    for one in (ledger, server.ledger("odd")):
+    for one in (ledger, redis_server.ledger("odd")):
         one.begin()  # as one that starts
         refused(one, "the store holds what no ledger wrote|cannot be used: ResponseError|of another edition")
         one.close()
 
 
-def test_a_server_that_may_drop_what_was_charged_is_refused(own: Server) -> None:
+def test_a_server_that_may_drop_what_was_charged_is_refused(own: RedisServer) -> None:
     with own.client() as client:
         client.config_set("maxmemory", "100mb")
         client.config_set("maxmemory-policy", "allkeys-lru")
@@ -337,7 +337,7 @@ def test_a_server_that_may_drop_what_was_charged_is_refused(own: Server) -> None
 
 
 def test_one_that_may_drop_it_from_now_on_is_refused_from_the_next_look_on(
-    own: Server, monkeypatch: pytest.MonkeyPatch
+    own: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = own.ledger()
     run(ledger, "a", 0.0)
@@ -350,7 +350,7 @@ def test_one_that_may_drop_it_from_now_on_is_refused_from_the_next_look_on(
     ledger.close()
 
 
-def test_one_that_went_away_is_asked_again(own: Server) -> None:
+def test_one_that_went_away_is_asked_again(own: RedisServer) -> None:
     ledger = own.ledger()
     run(ledger, "a", 0.0)
     own.kill()
@@ -363,7 +363,7 @@ def test_one_that_went_away_is_asked_again(own: Server) -> None:
     ledger.close()
 
 
-def test_one_that_still_reads_what_it_kept_is_waited_for(own: Server) -> None:
+def test_one_that_still_reads_what_it_kept_is_waited_for(own: RedisServer) -> None:
     ledger = own.ledger()
     run(ledger, "a", 0.0)
     with own.client() as client:
@@ -376,19 +376,19 @@ def test_one_that_still_reads_what_it_kept_is_waited_for(own: Server) -> None:
     ledger.close()
 
 
-def test_the_time_is_the_servers(server: Server) -> None:
-    ledger = server.ledger("time")
+def test_the_time_is_the_servers(redis_server: RedisServer) -> None:
+    ledger = redis_server.ledger("time")
     assert abs(ledger.now(5.0) - time.time()) < 5
     run(ledger, "a", 1e11)
     assert abs(next(iter(ledger.entries())).at - time.time()) < 5
     ledger.close()
 
 
-def test_all_keys_lie_in_one_slot_of_a_cluster(server: Server) -> None:
-    ledger = server.ledger("slots")
+def test_all_keys_lie_in_one_slot_of_a_cluster(redis_server: RedisServer) -> None:
+    ledger = redis_server.ledger("slots")
     run(ledger, "a", 0.0)
     ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
-    with server.client() as client:
+    with redis_server.client() as client:
         found = client.keys("*slots*")
     assert len(found) > 6
     assert all(key.startswith("{zcpolicy:slots}:") for key in found)
@@ -396,8 +396,8 @@ def test_all_keys_lie_in_one_slot_of_a_cluster(server: Server) -> None:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path, cluster=True)
+def cluster(tmp_path: Path) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path, cluster=True)
     with server.client() as client:
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
         while client.cluster("INFO")["cluster_state"] != "ok":
@@ -406,7 +406,7 @@ def cluster(tmp_path: Path) -> Iterator[Server]:
     server.kill()
 
 
-def test_a_cluster_will_do(cluster: Server) -> None:
+def test_a_cluster_will_do(cluster: RedisServer) -> None:
     nodes = RedisCluster(host="127.0.0.1", port=cluster.port, decode_responses=True)
     ledger = RedisLedger(nodes)
     run(ledger, "a", 0.0)
@@ -419,9 +419,11 @@ def test_a_cluster_will_do(cluster: Server) -> None:
     ledger.close()
 
 
-def test_more_than_one_answer_tells_is_read_in_several(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_one_answer_tells_is_read_in_several(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(redis_ledger, "MAX_NEWS", 3)
-    one, other = (server.ledger("pages") for _ in range(2))
+    one, other = (redis_server.ledger("pages") for _ in range(2))
     limit = (pot(20, window=SESSION), pot(20))
     for n in range(10):
         run(one, f"a{n}", 0.0)

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from tests.servers.redis_server import RedisServer
 from zcpolicy.ledgers.contract import Charge, Pot, Who, Yes
 from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
 from .model import Model
 from .said import SESSION, TURN, calendar, pot, rolling, spender, usd
-from .servers import Server
 
 WHOS = [Who("c1", "s1", "t1", "coder"), Who("c1", "s1", "t2", "coder"), Who("c2", "s2", "t1", "helper")]
 SPENDERS = [
@@ -74,7 +74,7 @@ _names = count()
 
 
 class Ledgers(RuleBasedStateMachine):
-    server: ClassVar[Server]
+    server: ClassVar[RedisServer]
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,16 +173,16 @@ class Ledgers(RuleBasedStateMachine):
         self.same(self.model.look(pots, self.clock), 1, "look", pots, self.clock)
 
 
-def test_they_say_the_same(server: Server) -> None:
-    Ledgers.server = server
+def test_they_say_the_same(redis_server: RedisServer) -> None:
+    Ledgers.server = redis_server
     run_state_machine_as_test(
         Ledgers,
         settings=settings(max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=UNHURRIED),
     )
 
 
-def test_the_machine_notices_a_ledger_that_forgets(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    Ledgers.server = server
+def test_the_machine_notices_a_ledger_that_forgets(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ledgers.server = redis_server
 
     def forgets(ledger: Any, key: str, actual: Any, clock: float) -> None:
         pass

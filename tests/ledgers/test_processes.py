@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from tests.servers.redis_server import RedisServer
 from zcpolicy.ledgers.reservations import tags_of
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
 from . import workers
 from .said import CALL, SESSION, got, pot, spender
-from .servers import Server
 
 _numbers = count()
 
@@ -30,8 +30,8 @@ _numbers = count()
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "ledger.db")
-    server: Server = request.getfixturevalue("server")
-    return f"processes-{next(_numbers)} {server.url}"
+    redis_server: RedisServer = request.getfixturevalue("redis_server")
+    return f"processes-{next(_numbers)} {redis_server.url}"
 
 
 def worker(*arguments: object) -> subprocess.Popen[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tests.clock import SLOW_SECONDS
 from zcpolicy.ledgers.contract import Reserved
 from zcpolicy.ledgers.sqlite import SqliteLedger
 
-from .said import CALL, SESSION, SLOW_SECONDS, got, pot, rolling, spender
+from .said import CALL, SESSION, got, pot, rolling, spender
 
 
 def opened(store: str) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 import policy_lang
 from tests.loop.stage import TOOLS, Stage, play, stage, told
+from tests.person import Person
 from zcpolicy import PermitError, Session
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question, Reject
 from zcpolicy.loop.gate import Admitted, admit
@@ -17,21 +18,6 @@ from zcpolicy.registry.sources import ToolContext
 MAIL = ("mail", {"to": "x"})
 
 
-class Person:
-    """Answers as told, the last answer for ever; notes what it was asked."""
-
-    def __init__(self, *answers: Answer | Exception) -> None:
-        self.answers = list(answers)
-        self.asked: list[Question] = []
-
-    async def __call__(self, question: Question) -> Answer:
-        self.asked.append(question)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
 def asking(rules: str, *answers: Answer | Exception, **more: Any) -> tuple[Stage, Person]:
     person = Person(*answers)
     on = stage(rules, **more)
@@ -40,7 +26,7 @@ def asking(rules: str, *answers: Answer | Exception, **more: Any) -> tuple[Stage
 
 
 def test_a_yes_lets_the_call_run_once() -> None:
-    on, person = asking("allow mail; ask mail", Approve())
+    on, person = asking("allow mail; ask mail", Approve(), Approve())
     result, _ = play(on, calls(MAIL, MAIL), "done")
     assert on.ran == [("mail", {"to": "x", "body": "hello"})] * 2
     assert len(person.asked) == 2

@@ -15,6 +15,7 @@ from hypothesis import assume
 
 from policy_lang import ast
 from policy_lang.compile import Compiled, compile_policy, compile_text
+from tests.clock import Clock
 from tests.reference import Execution, Facts, HostNarrowing, Policy, Ran
 from tests.strategies import Session, Sketch, Story
 from tests.strategies.calls import Limits
@@ -25,7 +26,7 @@ FOLDER = Path(tempfile.mkdtemp(prefix="zcpolicy-properties-"))
 """Where the files lie that policies name."""
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
-START = 1_700_000_000
+START = 1_700_000_000.0
 """The time at which every story begins."""
 
 ORDER = ("deny", "ask", "allow")
@@ -79,16 +80,6 @@ def tool(key: tuple[str | None, str]) -> Any:
 # --- the engine ----------------------------------------------------------------------------------------
 
 
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = float(START)
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def host_session(session: Session, clock: Clock) -> HostSession:
     """The facts as the engine takes them."""
     return HostSession(
@@ -135,7 +126,7 @@ def said(decision: Decision) -> Said:
 
 def by_engine(story: Story, policy: Program) -> list[Said]:
     """The answers of the engine; what is allowed runs."""
-    clock = Clock()
+    clock = Clock(START)
     run = engine_run(story, policy, clock)
     answers: list[Said] = []
     for call in story.calls:
@@ -150,7 +141,7 @@ def by_engine(story: Story, policy: Program) -> list[Said]:
 
 def first(story: Story, policy: Program, session: Session | None = None) -> str:
     """The effect of the story's first call."""
-    run = engine_run(story, policy, Clock(), session)
+    run = engine_run(story, policy, Clock(START), session)
     call = story.calls[0]
     return run.decide(tool(call.tool), call.sent).effect
 
@@ -177,7 +168,7 @@ def oracle_run(story: Story, policy: Policy) -> Execution:
         drift=given.drift,  # type: ignore[arg-type]  # the kinds are texts there
         ledger=given.ledger,
         history=[Ran(one.tool, one.arguments, one.ok, START - one.ago) for one in given.history],
-        now=float(START),
+        now=START,
     )
     taken = story.narrowing
     narrowing = None if taken is None else HostNarrowing(taken.only, taken.deny, taken.ask, taken.autonomy)  # type: ignore[arg-type]  # levels are texts there

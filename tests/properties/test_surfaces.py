@@ -7,7 +7,8 @@ from policy_lang import loads
 from policy_lang.format import format_source
 from policy_lang.parse import parse
 from policy_lang.source import Source
-from tests.properties.both import Clock, by_engine, compiled, engine_run, host_session, program, tool
+from tests.clock import Clock
+from tests.properties.both import START, by_engine, compiled, engine_run, host_session, program, tool
 from tests.strategies import Session, Sketch, Story, sketches, stories
 from tests.strategies.variations import respelled
 from zcpolicy import Resolver, load_compiled
@@ -15,7 +16,7 @@ from zcpolicy import Resolver, load_compiled
 
 @given(stories(sketches(), most=4))
 def test_no_callable_tool_is_hidden(story: Story) -> None:
-    run = engine_run(story, program(story.sketch), Clock())
+    run = engine_run(story, program(story.sketch), Clock(START))
     shown = run.tools()
     for call in story.calls:
         if run.decide(tool(call.tool), call.sent).effect != "deny":
@@ -63,7 +64,7 @@ def test_never_more_than_n_run(
     most: int, everything: int, window: str, per_value: bool, wanted: list[tuple[str | None, int]]
 ) -> None:
     text = COUNTED.format(most=most, all=everything, window=window, each=" for each args.to" if per_value else "")
-    clock = Clock()
+    clock = Clock(START)
     run = Resolver(loads(text)).resolve("a0", session=host_session(Session(), clock))
     ran: list[tuple[str | None, float]] = []
     for to, after in wanted:

@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.both import Clock, engine_run, program
+from tests.clock import Clock
+from tests.properties.both import START, engine_run, program
 from tests.registry.offers import Shelf
 from tests.strategies import Story, sketches, stories
 from zcpolicy.registry.scoped import ScopedToolRegistry
@@ -60,7 +61,7 @@ def test_knobs_only_take_away(story: Story, knobs: dict[str, Any], groups: list[
         knobs["caller_allowed"] = data.draw(st.lists(st.sampled_from(every), unique=True))
 
     async def compare() -> None:
-        run, plain_run = (engine_run(story, policy, Clock()) for _ in range(2))
+        run, plain_run = (engine_run(story, policy, Clock(START)) for _ in range(2))
         narrow = await ScopedToolRegistry.assemble(run, sources, **knobs)
         plain = await ScopedToolRegistry.assemble(plain_run, sources)
         names, everything = {*narrow.names()}, {*plain.names()}

@@ -6,22 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledgers.servers import Server
 from tests.runtime.stores import Store
 from zcpolicy.ledgers.contract import Ledger
 
 _numbers = count()
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = Server(tmp_path_factory.mktemp("redis"), appendonly=True)
-    yield made
-    made.kill()
-
-
 def _store(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
-    where = request.getfixturevalue("server").url if kind == "redis" else str(folder / "ledger.db")
+    where = request.getfixturevalue("redis_server").url if kind == "redis" else str(folder / "ledger.db")
     made = Store(kind, where, f"runtime {next(_numbers)}")
     yield made
     made.close()

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from policy_lang import loads
+from tests.clock import Clock
+from tests.person import Person
 from zcpolicy import Resolver, Session
-from zcpolicy.approvals.question import Answer, Approve, Approver, Approvers, Question, Reject
+from zcpolicy.approvals.question import Approve, Approver, Approvers, Reject
 from zcpolicy.events import Event
 from zcpolicy.facts import ToolName
 from zcpolicy.ledgers.contract import Ledger
@@ -39,7 +41,6 @@ label untrusted
 """The host's own tools; a scenario adds what it needs of servers and agents."""
 HOST: Final = ("look", "read", "write", "shell", "mail", "note", "pay")
 SERVERS: Final = Path(__file__).parents[1] / "servers"
-NOON: Final = 1_767_268_800.0
 YES: Final = Approve(by="ada")
 EXACT: Final = Approve("exact", by="ada")
 NO: Final = Reject("not now", "ada")
@@ -48,32 +49,6 @@ compiled: Final = cache(loads)
 """A program is the same for all scenes: each has a resolver of its own."""
 
 Does = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResult | str]]
-
-
-class Clock:
-    """The host's clock, which a test moves."""
-
-    def __init__(self, now: float = NOON) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Person:
-    """Answers from a list (a function makes its answer of the question), and keeps the questions."""
-
-    def __init__(self, *answers: object) -> None:
-        self.answers = list(answers)
-        self.asked: list[Question] = []
-
-    async def __call__(self, question: Question) -> Answer:
-        self.asked.append(question)
-        answer: Any = self.answers.pop(0)
-        if callable(answer):
-            answer = answer(question)
-        given: Answer = answer
-        return given
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.clock import Clock
+from tests.person import Person
 from tests.runtime.received import Receiver
-from tests.runtime.scene import EXACT, NO, YES, Clock, Person, Scene, forge, reached
+from tests.runtime.scene import EXACT, NO, YES, Scene, forge, reached
 from tests.runtime.stores import Store
 from zcpolicy.approvals.question import Answer, Approve, Later, Question
 from zcpolicy.ledgers.contract import Ledger

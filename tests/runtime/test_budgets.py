@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.ledgers.servers import Server
-from tests.runtime.scene import NOON, Clock, Scene
+from tests.clock import NOON, Clock
+from tests.runtime.scene import Scene
 from tests.runtime.stores import Store
 from tests.runtime.worker import Worker, ran
+from tests.servers.redis_server import RedisServer
 from zcpolicy.events import Event
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.loop.access import ResolvedIo
@@ -269,29 +270,31 @@ def test_19_a_restart_of_the_process(shared: Store, tmp_path: Path) -> None:
     assert len(log.read_text("utf-8").splitlines()) == 3
 
 
-def test_19_a_restart_of_the_store(shared: Store, server: Server) -> None:
+def test_19_a_restart_of_the_store(shared: Store, redis_server: RedisServer) -> None:
     """Restart of the process, restart of the store, reload of the policy: counters stand."""
     policy = limited("2 calls to look per hour")
     assert Scene(policy, ledger=shared.open()).call(*LOOK) == "ran"
     shared.close()
     if shared.kind == "redis":
-        server.kill()
-        server.start()
+        redis_server.kill()
+        redis_server.start()
     scene = Scene(policy, ledger=shared.open())
     assert [scene.call(*LOOK) for _ in range(2)] == ["ran", "budget"]
 
 
-def test_19_a_store_that_is_away_denies_and_one_that_is_back_still_counts(shared: Store, server: Server) -> None:
+def test_19_a_store_that_is_away_denies_and_one_that_is_back_still_counts(
+    shared: Store, redis_server: RedisServer
+) -> None:
     """Restart of the process, restart of the store, reload of the policy: counters stand."""
     if shared.kind == "sqlite":
         return  # a file is there or it is not: tests/ledgers
     scene = Scene(limited("2 calls to look per hour"), ledger=shared.open())
     assert scene.call(*LOOK) == "ran"
-    server.kill()
+    redis_server.kill()
     try:
         assert scene.call(*LOOK) == "ledger-unavailable"
     finally:
-        server.start()
+        redis_server.start()
     assert [scene.call(*LOOK) for _ in range(2)] == ["ran", "budget"]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.scene import EXACT, NO, YES, Person, Scene, Turn
+from tests.person import Person
+from tests.runtime.scene import EXACT, NO, YES, Scene, Turn
 from zcpolicy import Session
 from zcpolicy.approvals.question import Answer, Approve, Later, Question
 from zcpolicy.loop.messages import ModelResponse

@@ -9,7 +9,8 @@ import pytest
 
 from policy_lang import PolicyError, loads
 from tests.daemon.world import GIVEN, World, turn
-from tests.runtime.scene import TOOLS, YES, Person, Scene
+from tests.person import Person
+from tests.runtime.scene import TOOLS, YES, Scene
 from zcpolicy.daemon.paths.run import run_once
 from zcpolicy.loop.scripted import calls
 from zcpolicy.refusals import ResolveError

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from policy_lang import PolicyError, loads
+from tests.clock import Clock
 from tests.daemon.world import World
-from tests.runtime.scene import TOOLS, Clock, Scene
+from tests.runtime.scene import TOOLS, Scene
 from zcpolicy.daemon.paths.run import run_once
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.messages import ModelRequest, ModelResponse, Usage

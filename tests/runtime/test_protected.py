@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.clock import Clock
+from tests.person import Person
 from tests.runtime.received import Receiver
-from tests.runtime.scene import NO, YES, Clock, Person, Scene
+from tests.runtime.scene import NO, YES, Scene
 from zcpolicy import Session
 from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.ledgers.sqlite import SqliteLedger

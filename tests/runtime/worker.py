@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.runtime.scene import Clock, Scene
+from tests.clock import Clock
+from tests.runtime.scene import Scene
 from tests.runtime.stores import Store
 from zcpolicy.events import Event
 from zcpolicy.loop.scripted import calls

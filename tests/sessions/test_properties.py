@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from policy_lang import loads
-from tests.properties.both import Clock, by_engine, host_narrowing, host_session, no_wider, program, said, tool
+from tests.clock import Clock
+from tests.properties.both import START, by_engine, host_narrowing, host_session, no_wider, program, said, tool
 from tests.strategies import Story, limited_sketches, sketches, stories
 from zcpolicy import ResolvedAgentExecution, Resolver, Session
 from zcpolicy.memory_stores.in_memory import InMemoryStore
@@ -31,7 +32,7 @@ def line_of(story: Story, resolver: Resolver, session: Session) -> ResolvedAgent
 @given(stories(sketches() | limited_sketches()), st.data())
 def test_a_resumed_session_decides_as_if_nothing_had_been(story: Story, data: st.DataObject) -> None:
     """Before every call the session may be saved and restored; the answers are those of a session that never was."""
-    policy, clock = program(story.sketch), Clock()
+    policy, clock = program(story.sketch), Clock(START)
     resolver = Resolver(policy, protected=story.protected)
     run = line_of(story, resolver, host_session(story.session, clock))
     answers: list[object] = []
@@ -50,7 +51,7 @@ def test_a_resumed_session_decides_as_if_nothing_had_been(story: Story, data: st
 @given(stories(sketches() | limited_sketches()), st.data())
 def test_a_fork_may_no_more_than_the_session_that_it_comes_from(story: Story, data: st.DataObject) -> None:
     """Calls spread over a session and its forks are permitted no wider than if one session had made them all."""
-    policy, clock = program(story.sketch), Clock()
+    policy, clock = program(story.sketch), Clock(START)
     spread = [line_of(story, Resolver(policy, protected=story.protected), host_session(story.session, clock))]
     alone = line_of(story, Resolver(policy, protected=story.protected), host_session(story.session, clock))
     for call in (*story.calls, *story.calls):

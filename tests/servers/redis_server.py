@@ -1,4 +1,4 @@
-"""A real Redis server of the tests, on a free port, in a folder of its own."""
+"""A real Redis server, on a free port, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 
 import redis
 
+from tests.clock import SLOW_SECONDS
 from zcpolicy.ledgers.redis import RedisLedger
 
-from .said import SLOW_SECONDS
 
-
-class Server:
+class RedisServer:
     """`start` and `stop` may be repeated: with `appendonly` what was written is there again. `kill`: as by a crash."""
 
     def __init__(self, folder: Path, *, appendonly: bool = False, cluster: bool = False) -> None:
