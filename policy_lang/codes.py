@@ -1,7 +1,7 @@
 """Every diagnostic, declared once: code, title, severity. The page of a code is `docs/codes/CODE.md`.
 
 In: nothing. Out: one `Code` per finding; `ALL` by identifier.
-1xxx lexical and syntax, 2xxx names and kinds, 3xxx logic, 4xxx security, 5xxx deprecation.
+1xxx lexical and syntax, 2xxx names and kinds, 3xxx logic, 4xxx security, 5xxx deprecation, 6xxx settings of the daemon.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -139,3 +139,21 @@ EMPTY_EVERY: Final = _warning("ZC4010", "`every` that an empty list satisfies")
 LAUNCHER: Final = _warning("ZC4011", "granted command that starts other commands")
 ENUMERATED_FLAGS: Final = _warning("ZC4012", "restriction that enumerates flags")
 COMMENTED_CONDITION: Final = _warning("ZC4013", "grant whose condition is commented out")
+
+# --- 6xxx settings of the daemon (serving) ---------------------------------------------------------------
+
+BAD_TOML: Final = _error("ZC6001", "settings that are no TOML")
+UNKNOWN_SETTING: Final = _error("ZC6002", "setting that does not exist")
+BAD_SETTING: Final = _error("ZC6003", "setting of another kind")
+MISSING_SETTING: Final = _error("ZC6004", "setting that is missing")
+NOT_IN_POLICY: Final = _error("ZC6005", "name that the policy does not have")
+UNUSABLE_FILE: Final = _error("ZC6006", "file that cannot be used")
+PLAIN_SECRET: Final = _error("ZC6007", "secret written in plain")
+OPEN_ADDRESS: Final = _error("ZC6008", "open address without tokens")
+CONFLICTING_SETTINGS: Final = _error("ZC6009", "settings that exclude each other")
+ABSENT_LIBRARY: Final = _error("ZC6010", "setting that needs a library")
+NO_WAY_IN: Final = _warning("ZC6101", "agent that nobody reaches")
+UNUSED_SERVER: Final = _warning("ZC6102", "server that nobody connects")
+ABSENT_SERVER: Final = _warning("ZC6103", "server that the settings do not have")
+ABSENT_MODEL: Final = _warning("ZC6104", "agent without a model")
+ABSENT_SECRET: Final = _warning("ZC6105", "secret that is not there")

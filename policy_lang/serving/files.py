@@ -1,0 +1,104 @@
+"""Files and folders that settings name: whether they can be used.
+
+In: a `Table`, the place of a path and the path as written. Out: findings. Nothing is made.
+"""
+
+import os
+import stat
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+
+from policy_lang import codes
+from policy_lang.serving.reading import Table
+from policy_lang.serving.toml import Path as Place
+
+MAX_SOCKET_BYTES: Final = 100
+"""Bytes of the path of a Unix socket, which systems keep short."""
+MAX_NEIGHBOURS: Final = 1_000
+"""Files of a folder among which the one is looked for that was perhaps meant."""
+
+
+def readable(table: Table, place: Place, written: str) -> bool:
+    """A regular file that can be read."""
+    path = table.where(written)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist" if not path.exists() else "is not a regular file"
+        table.no_file(f"`{written}` {what}", place, written, _beside(path))
+    elif not os.access(path, os.R_OK):
+        table.no_file(f"`{written}` cannot be read by this user", place, written, ())
+    else:
+        return True
+    return False
+
+
+def folder(table: Table, place: Place, written: str) -> bool:
+    """A folder that can be read."""
+    path = table.where(written)
+    if path.is_dir() and os.access(path, os.R_OK | os.X_OK):
+        return True
+    what = "cannot be read by this user" if path.is_dir() else "is no folder" if path.exists() else "does not exist"
+    table.no_file(f"`{written}` {what}", place, written, _beside(path))
+    return False
+
+
+def own_folder(table: Table, place: Place, written: str) -> None:
+    """A folder for what the daemon keeps: nobody else writes there. One that is not there can be made."""
+    path = table.where(written)
+    if path.is_dir():
+        why = not_own(path)
+        if why is not None:
+            table.say(
+                codes.UNUSABLE_FILE, f"`{written}` {why}", place,
+                help=f"`chmod 700 {written}`: whoever writes there could give tokens out, and take limits back",
+            )  # fmt: skip
+    elif path.exists():
+        table.no_file(f"`{written}` is no folder", place, written, ())
+    elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        table.no_file(f"`{written}` cannot be made in `{path.parent}`", place, written, ())
+
+
+def not_own(path: Path) -> str | None:
+    """Why a folder is not this user's alone to write in; None if it is."""
+    found = path.stat()
+    if found.st_uid != os.getuid():
+        return "belongs to another user"
+    if stat.S_IMODE(found.st_mode) & 0o022:
+        return "can be written by others"
+    return None if os.access(path, os.W_OK | os.X_OK) else "cannot be written by this user"
+
+
+def socket(table: Table, place: Place, path: str, state: Path) -> None:
+    """A socket that can be made, where nobody else can put another in its place."""
+    above = Path(path).parent
+    if len(os.fsencode(path)) > MAX_SOCKET_BYTES:
+        table.say(
+            codes.UNUSABLE_FILE, f"the path of the socket has more than {MAX_SOCKET_BYTES} bytes", place,
+            help='name a shorter one: `socket = "/run/zcpolicy/rpc.sock"`',
+        )  # fmt: skip
+    elif above == state:
+        pass  # judged as the state folder, which may still have to be made
+    elif not above.is_dir():
+        table.say(codes.UNUSABLE_FILE, f"the folder of the socket, `{above}`, does not exist", place)
+    elif (why := not_own(above)) is not None:
+        table.say(
+            codes.UNUSABLE_FILE, f"the folder of the socket, `{above}`, {why}", place,
+            help="name a socket in the state folder",
+        )  # fmt: skip
+
+
+def is_address(text: str) -> bool:
+    """Whether text is an IP address."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _beside(path: Path) -> list[str]:
+    """The names of the files beside it."""
+    try:
+        return [entry.name for entry, _ in zip(os.scandir(path.parent), range(MAX_NEIGHBOURS), strict=False)]
+    except OSError:
+        return []

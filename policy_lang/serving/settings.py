@@ -1,0 +1,282 @@
+"""The operator's TOML file as `Settings`: one function for each table.
+
+In: the path of a file. Out: a `Read`: the settings, or None and the reasons; the document, for what is judged together with the
+policy. Relative paths start at the file's folder. Nothing is started, connected or written.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from policy_lang import codes
+from policy_lang.diagnostics import Diagnostic, has_errors, in_order
+from policy_lang.files import decode_source, read_bytes
+from policy_lang.serving import files
+from policy_lang.serving.reading import Table
+from policy_lang.serving.secrets import ledger_url
+from policy_lang.serving.supplies import channels_in, factories_in, mcp_in, model_in
+from policy_lang.serving.toml import MAX_SETTINGS_BYTES, Document, read_toml
+from policy_lang.source import Source, Span
+from zcpolicy.daemon.schedule import MAX_JOB_CHARACTERS, MIN_EVERY_SECONDS
+from zcpolicy.daemon.settings import (
+    MAX_DRAIN_SECONDS,
+    MAX_TURNS_OF_CLIENT,
+    SURFACES,
+    AgentSettings,
+    HttpSettings,
+    JobSettings,
+    LogSettings,
+    PolicySettings,
+    SessionSettings,
+    Settings,
+    StateSettings,
+    Surface,
+    is_loopback,
+)
+
+MAX_PORT: Final = 65_535
+"""The highest port."""
+MAX_EVERY_SECONDS: Final = 366 * 86_400.0
+"""Seconds between two runs of a scheduled job."""
+
+_HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What became of a file. `settings` is None with an error among the diagnostics; `table`: its top level."""
+
+    settings: Settings | None
+    diagnostics: tuple[Diagnostic, ...]
+    table: Table | None = None
+
+
+def read_settings(path: Path, *, name: str | None = None) -> Read:
+    """The settings of a file; `name` is what diagnostics call it, by default the path as given."""
+    shown = name if name is not None else str(path)
+    data = read_bytes(path, MAX_SETTINGS_BYTES)
+    if isinstance(data, str):
+        at = Source(shown, "")
+        return Read(None, (Diagnostic(codes.UNUSABLE_FILE, f"`{shown}` {data}", at, Span(0, 0)),))
+    source = decode_source(data, shown)
+    if isinstance(source, Diagnostic):
+        return Read(None, (source,))
+    document = read_toml(source)
+    if isinstance(document, Diagnostic):
+        return Read(None, (document,))
+    return _read(document, path)
+
+
+def _read(document: Document, path: Path) -> Read:
+    found: list[Diagnostic] = []
+    top = Table(document, (), dict(document.values), found, path.absolute().parent)
+    settings = _settings(top, path)
+    return Read(None if has_errors(found) else settings, in_order(found), top)
+
+
+def _settings(top: Table, path: Path) -> Settings | None:
+    """All tables. What was wrong in one is reported, so that the rest can still be read."""
+    policy = _policy(top)
+    state = _state(top)
+    folder = state.folder if state is not None else str(top.folder)
+    http = _http(top, folder)
+    rpc = _rpc(top, folder)
+    agents = _agents(top, {"gateway": http is not None, "rpc": rpc is not None})
+    rest: dict[str, Any] = {
+        "mcp": mcp_in(top), "factories": factories_in(top), "channels": channels_in(top), "schedule": _schedule(top),
+        "log": _log(top), "session": _session(top), "drain": _drain(top),
+    }  # fmt: skip
+    top.done()
+    if policy is None or state is None or has_errors(top.found):
+        return None
+    return Settings(policy, state, agents, str(path.absolute()), http, rpc, **rest)
+
+
+def _required(top: Table, name: str, example: str) -> Table | None:
+    if name not in top.values:
+        top.asked[name] = None
+        top.missing(name, f"write `{example}`")
+        return None
+    return top.table(name)
+
+
+def _policy(top: Table) -> PolicySettings | None:
+    table = _required(top, "policy", '[policy]` and `layers = ["team.zcpolicy"]')
+    if table is None:
+        return None
+    layers, folder = table.texts("layers"), table.text("folder")
+    staleness = table.seconds("max_staleness", None, 1.0, MAX_EVERY_SECONDS)
+    watch = table.flag("watch", otherwise=True)
+    table.done()
+    if layers and folder:
+        table.say(
+            codes.CONFLICTING_SETTINGS, "a policy is either `layers` or a `folder`", ("folder",), on_key=True,
+            help="keep one of the two",
+        )  # fmt: skip
+        return None
+    if not layers and not folder:
+        if "layers" not in table.values and "folder" not in table.values:
+            table.missing("layers", 'write `layers = ["team.zcpolicy"]`, the highest first')
+        elif table.values.get("layers") == []:
+            table.wrong("layers", "a list with a policy file in it")
+        return None
+    for number, each in enumerate(layers):
+        files.readable(table, ("layers", number), each)
+    if folder is not None:
+        files.folder(table, ("folder",), folder)
+    return PolicySettings(
+        tuple(str(table.where(each)) for each in layers), folder and str(table.where(folder)), staleness, watch
+    )
+
+
+def _state(top: Table) -> StateSettings | None:
+    table = _required(top, "state", '[state]` and `folder = "var"')
+    if table is None:
+        return None
+    folder, ledger = table.text("folder"), table.text("ledger")
+    table.done()
+    if folder is None:
+        if "folder" not in table.values:
+            table.missing("folder", 'write `folder = "var"`: there the daemon keeps what it must not lose')
+        return None
+    files.own_folder(table, ("folder",), folder)
+    kept = "sqlite" if ledger is None else ledger_url(table, ledger)
+    return StateSettings(str(table.where(folder)), kept)
+
+
+def _http(top: Table, folder: str) -> HttpSettings | None:
+    table = top.table("http")
+    if table is None:
+        return None
+    usual = HttpSettings()
+    address = table.text("address") or usual.address
+    made = HttpSettings(
+        address,
+        table.number("port", usual.port, 0, MAX_PORT),
+        _hosts(table),
+        table.size("body", usual.body, 1_000, 64_000_000),
+        table.seconds("timeout", usual.seconds, 1.0, 3_600.0) or usual.seconds,
+        table.number("turns", usual.turns, 1, MAX_TURNS_OF_CLIENT),
+    )
+    table.done()
+    if not is_loopback(address):
+        _open(table, address, folder)
+    return made
+
+
+def _hosts(table: Table) -> tuple[str, ...]:
+    names = table.texts("hosts")
+    for number, name in enumerate(names):
+        if _HOST.fullmatch(name) is None:
+            table.say(
+                codes.BAD_SETTING, f"`{name}` is no name of a host", ("hosts", number),
+                help="a name alone, without scheme and port: `agents.example.org`",
+            )  # fmt: skip
+    return tuple(name.lower() for name in names)
+
+
+def _open(table: Table, address: str, folder: str) -> None:
+    """Others can reach the address: that takes tokens."""
+    if not files.is_address(address):
+        table.say(
+            codes.BAD_SETTING, f"`{address}` is no address of a machine", ("address",),
+            help='`"127.0.0.1"` is reached from this machine only; names go into `hosts`',
+        )  # fmt: skip
+    elif not Path(folder, "tokens.json").is_file():
+        table.say(
+            codes.OPEN_ADDRESS, f"others can reach `{address}`, and nobody has a token yet", ("address",),
+            help=f"`zcpolicy token add NAME --settings {table.document.source.name}` gives one out; or listen on `127.0.0.1`",
+        )  # fmt: skip
+
+
+def _rpc(top: Table, folder: str) -> str | None:
+    table = top.table("rpc")
+    if table is None:
+        return None
+    written = table.text("socket")
+    table.done()
+    path = str(table.where(written)) if written is not None else str(Path(folder, "zcpolicy.sock"))
+    files.socket(table, ("socket",), path, Path(folder))
+    return path
+
+
+def _agents(top: Table, there: dict[str, bool]) -> dict[str, AgentSettings]:
+    found: dict[str, AgentSettings] = {}
+    if "agents" not in top.values:
+        top.asked["agents"] = None
+        top.missing("agents", 'write `[agents.NAME]` and `model = "…"` for each agent of the policy that is served')
+    for name, table in top.named("agents").items():
+        model = model_in(table)
+        surfaces = tuple(_surfaces(table, there))
+        tokens = table.number("max_output_tokens", 4_096, 1, 10_000_000)
+        table.done()
+        if model is not None:
+            found[name] = AgentSettings(model, surfaces, tokens)
+    return found
+
+
+def _surfaces(table: Table, there: dict[str, bool]) -> list[Surface]:
+    found: list[Surface] = []
+    for number, written in enumerate(table.texts("surfaces")):
+        place = ("surfaces", number)
+        if not table.word(written, SURFACES, "surface", place):
+            continue
+        where = {"gateway": "http", "rpc": "rpc"}[written]
+        if not there[written]:
+            table.say(
+                codes.MISSING_SETTING, f"surface `{written}` needs a table `[{where}]`", place,
+                help=f"write `[{where}]`; it may be empty",
+            )  # fmt: skip
+        found.append("gateway" if written == "gateway" else "rpc")
+    return found
+
+
+def _schedule(top: Table) -> tuple[JobSettings, ...]:
+    found: list[JobSettings] = []
+    for table in top.several("schedule"):
+        agent, text = table.text("agent"), table.text("text")
+        every = table.seconds("every", None, MIN_EVERY_SECONDS, MAX_EVERY_SECONDS)
+        heartbeat = table.flag("heartbeat", otherwise=False)
+        table.done()
+        for name, example in (("agent", "helper"), ("text", "clean up"), ("every", "1d")):
+            if name not in table.values:
+                table.missing(name, f'write `{name} = "{example}"`')
+        if text is not None and len(text) > MAX_JOB_CHARACTERS:
+            table.wrong("text", f"at most {MAX_JOB_CHARACTERS} characters")
+        if agent is not None and text is not None and every is not None:
+            found.append(JobSettings(agent, text, every, heartbeat))
+    return tuple(found)
+
+
+def _log(top: Table) -> LogSettings:
+    table = top.table("log")
+    usual = LogSettings()
+    if table is None:
+        return usual
+    made = LogSettings(
+        table.size("rotate", usual.rotate, 10_000, 100_000_000_000), table.number("keep", usual.keep, 1, 1_000_000)
+    )
+    table.done()
+    return made
+
+
+def _session(top: Table) -> SessionSettings:
+    table = top.table("session")
+    if table is None:
+        return SessionSettings()
+    cwd, system = table.text("cwd"), table.text("system")
+    facts = table.table("context")
+    table.done()
+    if cwd is not None:
+        files.folder(table, ("cwd",), cwd)
+    return SessionSettings(cwd and str(table.where(cwd)), {} if facts is None else facts.values, system or "")
+
+
+def _drain(top: Table) -> float:
+    table = top.table("drain")
+    if table is None:
+        return 30.0
+    seconds = table.seconds("seconds", 30.0, 0.0, MAX_DRAIN_SECONDS)
+    table.done()
+    return 30.0 if seconds is None else seconds

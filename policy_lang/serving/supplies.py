@@ -1,0 +1,175 @@
+"""What agents are given: models, MCP servers, tools and chats of the operator's own.
+
+In: tables of the settings. Out: their checked values; findings.
+"""
+
+import re
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from policy_lang import codes
+from policy_lang.files import read_bytes
+from policy_lang.nearest import nearest
+from policy_lang.serving import files
+from policy_lang.serving.reading import Table
+from policy_lang.serving.secrets import no_secret, secrets_in
+from policy_lang.serving.toml import Path as Place
+from zcpolicy.daemon.models import MAX_SCRIPT_BYTES, ScriptError, read_script
+from zcpolicy.daemon.settings import ChannelSettings, McpSettings
+from zcpolicy.extras import missing
+
+SCRIPTED: Final = "scripted"
+
+_FACTORY: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+
+
+def model_in(table: Table) -> str | None:
+    """The model of an agent: a script, or a name that pydantic-ai knows."""
+    written = table.text("model")
+    if written is None:
+        if "model" not in table.values:
+            table.missing("model", 'write `model = "scripted:answers.json"`, or a name of pydantic-ai')
+        return None
+    kind, colon, name = written.partition(":")
+    if kind == SCRIPTED and name:
+        return _script(table, name)
+    if not colon or not name:
+        table.say(
+            codes.BAD_SETTING, f"`{written}` names no model", ("model",),
+            help="write PROVIDER:MODEL as pydantic-ai does, or `scripted:FILE`",
+        )  # fmt: skip
+        return None
+    if nearest(kind, (SCRIPTED,)) is not None:
+        table.say(codes.BAD_SETTING, f"there is no provider `{kind}`", ("model",), help="did you mean `scripted`?")
+        return None
+    if find_spec("pydantic_ai") is None:
+        table.say(codes.ABSENT_LIBRARY, str(missing(f"the model `{written}`", "pydantic-ai")), ("model",))
+    return written
+
+
+def _script(table: Table, name: str) -> str | None:
+    if not files.readable(table, ("model",), name):
+        return None
+    path = table.where(name)
+    data = read_bytes(path, MAX_SCRIPT_BYTES)
+    try:
+        if isinstance(data, str):
+            raise ScriptError(f"it {data}")
+        read_script(data)
+    except ScriptError as error:
+        table.say(codes.UNUSABLE_FILE, f"`{name}` is no script of a model: {error}", ("model",))
+        return None
+    return f"{SCRIPTED}:{path}"
+
+
+def mcp_in(top: Table) -> dict[str, McpSettings]:
+    """The MCP servers by name."""
+    found: dict[str, McpSettings] = {}
+    for name, table in top.named("mcp").items():
+        command, url, cwd = table.texts("command"), table.text("url"), table.text("cwd")
+        made = McpSettings(
+            command, url or "", secrets_in(table, "env"), secrets_in(table, "headers"),
+            cwd and str(table.where(cwd)), table.texts("pinned"),
+        )  # fmt: skip
+        table.done()
+        if cwd is not None:
+            files.folder(table, ("cwd",), cwd)
+        if _reaches(table, made):
+            found[name] = made
+        if find_spec("mcp") is None:
+            table.say(codes.ABSENT_LIBRARY, str(missing("an MCP server", "mcp")), (), on_key=True)
+    return found
+
+
+def _reaches(table: Table, made: McpSettings) -> bool:
+    """Whether it says how to reach the server."""
+    if made.command and made.url:
+        table.say(
+            codes.CONFLICTING_SETTINGS, "a server is either a `command` or a `url`", ("url",), on_key=True,
+            help="keep one of the two",
+        )  # fmt: skip
+        return False
+    if not made.command and not made.url:
+        if "command" not in table.values and "url" not in table.values:
+            table.missing("command", 'write `command = ["server", "argument"]`, or `url = "https://…"`')
+        elif table.values.get("command") == []:
+            table.wrong("command", "a list of a program and its arguments")
+        return False
+    for name, other in (("env", made.url), ("cwd", made.url), ("headers", made.command)):
+        if other and name in table.values:
+            needs = "command" if made.url else "url"
+            table.say(codes.CONFLICTING_SETTINGS, f"`{name}` is for a server with a `{needs}`", (name,), on_key=True)
+    if made.command:
+        _command(table, made.command)
+    else:
+        _url(table, made.url)
+    return True
+
+
+def _command(table: Table, command: tuple[str, ...]) -> None:
+    program = command[0]
+    if shutil.which(program) is None and not table.where(program).is_file():
+        table.no_file(f"there is no program `{program}` here", ("command", 0), program, ())
+    for number, word in enumerate(command):
+        no_secret(table, word, ("command", number))
+
+
+def _url(table: Table, url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        sound = False
+    if not sound:
+        table.wrong("url", "an address that begins with `https://` or `http://`")
+    no_secret(table, url, ("url",))
+
+
+def factories_in(top: Table) -> tuple[str, ...]:
+    """Who makes the operator's own tools."""
+    table = top.table("tools")
+    if table is None:
+        return ()
+    found = table.texts("factories")
+    table.done()
+    for number, one in enumerate(found):
+        _factory(table, one, ("factories", number))
+    return found
+
+
+def channels_in(top: Table) -> dict[str, ChannelSettings]:
+    """The chats by name."""
+    found: dict[str, ChannelSettings] = {}
+    for name, table in top.named("channels").items():
+        agent, factory = table.text("agent"), table.text("factory")
+        table.done()
+        for each, example in (("agent", "helper"), ("factory", "my_package.chat:make")):
+            if each not in table.values:
+                table.missing(each, f'write `{each} = "{example}"`')
+        if agent is not None and factory is not None:
+            _factory(table, factory, ("factory",))
+            found[name] = ChannelSettings(agent, factory)
+    return found
+
+
+def _factory(table: Table, written: str, place: Place) -> None:
+    """`module:function`, of a module that is there. It is not imported: that would run it."""
+    if _FACTORY.fullmatch(written) is None:
+        table.say(
+            codes.BAD_SETTING, f"`{written}` names no function", place,
+            help="write MODULE:FUNCTION: `my_package.tools:make`",
+        )  # fmt: skip
+        return
+    module = written.partition(":")[0]
+    first = module.partition(".")[0]
+    beside = Path(table.folder, first)
+    if not beside.is_dir() and not beside.with_suffix(".py").is_file() and find_spec(first) is None:
+        names = [path.stem for path in table.folder.glob("*.py")]
+        near = nearest(first, names)
+        table.say(
+            codes.UNUSABLE_FILE, f"there is no module `{module}`", place,
+            help=f"did you mean `{near}`?" if near else "modules are found beside the settings, and where Python has them",
+        )  # fmt: skip
