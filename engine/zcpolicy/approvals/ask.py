@@ -105,8 +105,12 @@ class ApprovalManager:
     async def answer(self, question: Question, answer: Answer, *, record: Recorder = nowhere) -> None:
         """Puts on record what somebody says later, to a question of a `Waiting`; `settle` with its key then finds it.
 
+        It is for turns that have paused: while a call of the same tree of executions is under way in this process, also one
+        beside the call that waits, nothing answers for it. Then the answer is not taken, and is given again.
+
         Raises NotAsked for a question that was never asked, was altered, is answered or out of time, and for what is no
-        answer; PermitError inside a tool or an approver of the same tree; LedgerUnavailable, SealError.
+        answer; PermitError inside a tool or an approver of the same tree, and while a call of it is under way;
+        LedgerUnavailable, SealError.
         """
         run = self._run
         genuine(run)

@@ -1,6 +1,7 @@
 """Who is being asked just now: no agent, model or tool of an execution tree answers for that tree (SPEC 9).
 
-In: executions. Out: marks on the running context, and refusals of what would answer itself.
+In: executions. Out: marks on the running context, a record of the calls at work, and refusals of what would answer itself.
+Executors and plain threads know nothing of the context that started them, so that the record counts as well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _asked: ContextVar[tuple[tuple[Tree, Event], ...]] = ContextVar("zcpolicy.asked"
 """The trees that ask, nearest last, each with the event that says that its questions are over."""
 _acting: ContextVar[frozenset[tuple[Tree, object]]] = ContextVar("zcpolicy.acting", default=frozenset())
 """The trees whose tools run, once for each call: calls overlap, and end in any order."""
+_at_work: dict[object, Tree] = {}
+"""The tree of every call whose tool runs in this process. One that is dropped without an end leaves as its `acting` goes."""
 
 
 def tree_of(run: ResolvedAgentExecution) -> Tree:
@@ -55,12 +58,14 @@ def over() -> bool:
 @contextmanager
 def acting(run: ResolvedAgentExecution) -> Generator[None]:
     """While a tool of this execution runs: what it starts may call tools, but answers no question of its tree."""
-    mark = (tree_of(run), object())
-    _acting.set(_acting.get() | {mark})
+    tree, call = tree_of(run), object()
+    _at_work[call] = tree
+    _acting.set(_acting.get() | {(tree, call)})
     try:
         yield
     finally:
-        _acting.set(_acting.get() - {mark})
+        del _at_work[call]
+        _acting.set(_acting.get() - {(tree, call)})
 
 
 def refuse_if_asked(run: ResolvedAgentExecution) -> None:
@@ -71,11 +76,13 @@ def refuse_if_asked(run: ResolvedAgentExecution) -> None:
 
 
 def refuse_if_acting(run: ResolvedAgentExecution) -> None:
-    """For answers. Raises PermitError inside a tool, or an approver, of the same tree."""
+    """For answers. Raises PermitError inside a tool, or an approver, of the same tree, and anywhere while a tool of it runs."""
     refuse_if_asked(run)
     tree = tree_of(run)
-    if any(at_work == tree for at_work, _ in _acting.get()):
+    if any(inside == tree for inside, _ in _acting.get()):
         raise PermitError("a tool cannot answer for the agents that run it")
+    if tree in list(_at_work.values()):  # a copy, in one step: calls begin and end in other threads
+        raise PermitError("a call of these agents is under way: answer once their turn has paused")
 
 
 def at_work() -> bool:

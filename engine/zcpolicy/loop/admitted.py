@@ -65,7 +65,7 @@ class Admitted(Sealed):
             self.edited: Final[bool] = sealed
 
     async def start(self) -> None:
-        """The call is sent now: from here on it counts, and until it is over nothing in this context answers for its tree.
+        """The call is sent now: from here on it counts, and until it is over nothing in this process answers for its tree.
 
         Raises Lapsed, and PermitError if it was started or given up.
         """
@@ -187,7 +187,7 @@ def admitted(taken: Taken, key: str, io: ResolvedIo, log: str, *, edited: bool) 
     put(made, "decision", taken.decision)
     put(made, "key", key)
     put(made, "edited", edited)
-    held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made), held))
+    held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made)))
     return made
 
 
@@ -197,13 +197,21 @@ def to_run(call: Admitted) -> tuple[Decision, Run | None, dict[str, Any]]:
     return held.decision, held.taken.runner, _values(held.wire)
 
 
-async def _renewing(call: "ref[Admitted]", held: _Held) -> None:
-    """Until it is over, or nobody holds it any more."""
+async def _renewing(call: "ref[Admitted]") -> None:
+    """Until it is over, or nobody holds it any more. Holds nothing of it meanwhile."""
     while True:
         await asyncio.sleep(LEASE_SECONDS / 3)
-        if call() is None:
+        if not await _renewed(call):
             return
-        await unbroken(held.ledger, partial(held.decision.run.budgets.renew, held.key))
+
+
+async def _renewed(call: "ref[Admitted]") -> bool:
+    one = call()
+    if one is None:
+        return False
+    held = _held(one)
+    await unbroken(held.ledger, partial(held.decision.run.budgets.renew, held.key))
+    return True
 
 
 def _held(call: object, phase: Phase | None = None) -> _Held:
