@@ -108,7 +108,7 @@ class _Files:
         self._contents = {id(file): reader.key(file.source) for file in gathered.files}
         self.alone = [file for file in gathered.files if _stands_alone(file.file)]
         self._scopes, _ = build_scopes(gathered)
-        self._links = {id(file): frozenset(self._linked(file)) for file in self.alone}
+        self._links = {id(file): frozenset(self._linked(file)) for file in gathered.files}
         self._environment = self._of_everybody()
 
     def is_stub(self, file: LoadedFile) -> bool:

@@ -141,6 +141,16 @@ def test_only_the_edited_file_and_those_it_looks_at_are_parsed(folder: Path, mon
     assert (unchanged, edited) == (always, ["four.zcpolicy", *always])
 
 
+def test_agents_that_stand_among_other_declarations_see_those_that_they_build_on(folder: Path) -> None:
+    (folder / "root.zcpolicy").write_text(
+        ROOT + "agent five narrows one { deny write }\nagent six { delegate to two }\n"
+    )
+    cache = Cache()
+    for _ in range(2):
+        again = compile_policy(folder / "root.zcpolicy", cache=cache)
+        assert everything(again) == everything(compile_policy(folder / "root.zcpolicy"))
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "foreign"])
 def test_a_damaged_entry_is_no_entry(damage: str, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     entries = tmp_path_factory.mktemp("entries")
