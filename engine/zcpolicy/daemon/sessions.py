@@ -7,8 +7,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
-from json import dumps
 from re import sub
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +17,7 @@ from zcpolicy.loop.history import trimmed
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.turn import TurnResult, TurnState
 from zcpolicy.sessions import restore, save
+from zcpolicy.state.minting import OF_PROCESS, Minting
 
 if TYPE_CHECKING:
     from zcpolicy.daemon.order import Order
@@ -81,19 +80,22 @@ class Seat:
 
 
 class Sessions:
-    """Every open session of a host. Their ids are random; a key that is given by a path is never shown."""
+    """Every open session of a host. Their ids are random; a key that is given by a path is never shown.
 
-    def __init__(self, place: Place | None = None) -> None:
+    `minting`: what names clients; None: by a key of this process, after whose end budgets and memories begin anew.
+    """
+
+    def __init__(self, place: Place | None = None, minting: Minting | None = None) -> None:
         self._place = place
+        self._minting = OF_PROCESS if minting is None else minting
         self._seats: dict[str, Seat] = {}
         self._of_client: Counter[str] = Counter()
 
-    @staticmethod
-    def client(surface: str, key: str) -> str:
-        """The id of whoever a path vouches for under this key: always the same, also when the host has started anew, since
-        budgets and memories are a client's.
+    def client(self, surface: str, key: str) -> str:
+        """The id of whoever a path vouches for under this key: always the same, also when the host has started anew with the
+        same minting key, since budgets and memories are a client's. Nobody else can work it out.
         """
-        return sha256(dumps(["client", surface, key]).encode()).hexdigest()[:32]
+        return self._minting.client(surface, key)
 
     def open(self, client: str, *, interactive: bool = False, above: Session | None = None) -> Seat:
         """A new session. `above`: of the delegator, whose facts it then has, and `resolve` makes it no more interactive
