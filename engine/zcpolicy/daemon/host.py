@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from zcpolicy.approvals.asking import at_work
 from zcpolicy.approvals.question import Approvers
+from zcpolicy.daemon.doors import Doors
 from zcpolicy.daemon.order import Order, TurnRefused, bounds
 from zcpolicy.daemon.paths.delegate import delegated
 from zcpolicy.daemon.schedule import Line
@@ -27,6 +28,7 @@ from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import ToolSources, ToolSpec
 from zcpolicy.resolver import Resolver
+from zcpolicy.state.minting import Minting
 from zcpolicy.tickets import Ticket, redeemed
 
 Models = Mapping[str, ResolvedModelAccess] | Callable[[str], ResolvedModelAccess]
@@ -38,7 +40,8 @@ _CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
 
 class Host:
     """What a host owns. `approvers`: by surface, `""` for those that are not named. `place`: fills in the facts of a
-    new session. `system`: the host's own prompt.
+    new session. `system`: the host's own prompt. `doors`: whether a turn may begin now; by default it always may.
+    `minting`: names its clients; without one their ids last as long as the process.
     """
 
     def __init__(
@@ -51,14 +54,17 @@ class Host:
         record: Callable[[Event], None] = nowhere,
         place: Place | None = None,
         system: str = "",
+        doors: Doors | None = None,
+        minting: Minting | None = None,
     ) -> None:
         self.resolver = resolver
         self.sources = sources
         self.models = models
         self.approvers = dict(approvers or {})
         self.record = record
-        self.sessions = Sessions(place)
+        self.sessions = Sessions(place, minting)
         self.system = system
+        self.doors = doors if doors is not None else Doors()
 
     def publish(self, program: Program) -> None:
         """A new generation: what runs already takes it on before its next call."""
@@ -67,7 +73,8 @@ class Host:
     async def turn(self, order: Order) -> TurnResult:
         """One turn of one agent: the only way to one. Raises TurnRefused, and then nothing ran."""
         try:
-            return await self._turn(order)
+            with self.doors.turn(order.seat.session.client):
+                return await self._turn(order)
         except TurnRefused as refused:
             self.refused(order, str(refused))
             raise

@@ -9,7 +9,9 @@ has put there.
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from math import ceil
 
+from zcpolicy.daemon.doors import NotNow
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
@@ -27,6 +29,8 @@ except ImportError:
     raise missing("the gateway", "gateway") from None
 
 Handle = Callable[[Request, str], Awaitable[Response]]
+Client = Callable[[Request], str]
+"""Whose request it is: an id of the host's."""
 
 
 class _Status(Exception):
@@ -53,36 +57,55 @@ def application(
     if not all(map(str.strip, given)):
         raise ValueError("an empty token would let in whoever sends none")
     known = frozenset(map(_digest, given))
-    return _Gateway(host, frozenset(agents), known, narrowing, site).application()
+
+    def client(request: Request) -> str:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        digest = _digest(token)
+        if scheme.lower() != "bearer" or digest not in known:
+            raise _Status(401, "a token of this host is needed")
+        return host.sessions.client("gateway", digest)
+
+    async def health(_request: Request) -> Response:
+        return JSONResponse({"generation": host.resolver.newest.generation})
+
+    served = routes(host, agents, client, narrowing=narrowing, site=site)
+    return Starlette(routes=[*served, Route("/healthz", health, methods=["GET"])])
+
+
+def routes(
+    host: Host, agents: Collection[str], client: Client, *, narrowing: Narrowing | None = None, site: Site = OPEN
+) -> list[Route]:
+    """`POST /turn` and `GET /tools`, for an application that knows itself whose a request is."""
+    gateway = _Gateway(host, frozenset(agents), client, narrowing, site)
+    return gateway.routes()
 
 
 @dataclass(frozen=True, slots=True)
 class _Gateway:
     host: Host
     agents: frozenset[str]
-    tokens: frozenset[str]
+    client: Client
     narrowing: Narrowing | None
     site: Site
 
-    def application(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/turn", self._answered(self._turn), methods=["POST"]),
-                Route("/tools", self._answered(self._tools), methods=["GET"]),
-                Route("/healthz", self._health, methods=["GET"]),
-            ]
-        )
+    def routes(self) -> list[Route]:
+        return [
+            Route("/turn", self._answered(self._turn), methods=["POST"]),
+            Route("/tools", self._answered(self._tools), methods=["GET"]),
+        ]
 
     def _answered(self, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
         """A handler that is given the client, and whose failures are statuses."""
 
         async def answer(request: Request) -> Response:
             try:
-                return await handle(request, self._client(request))
+                return await handle(request, self.client(request))
             except _Status as wrong:
                 return _said(wrong.status, str(wrong))
             except BadInput as wrong:
                 return _said(400, str(wrong))
+            except NotNow as wrong:
+                return _said(503 if wrong.closing else 429, str(wrong), wrong.retry_after)
             except TurnRefused as wrong:
                 return _said(403, str(wrong))
             except Full as wrong:
@@ -120,9 +143,6 @@ class _Gateway:
             self.host.sessions.close(seat)
         return JSONResponse({"tools": listed(specs)})
 
-    async def _health(self, _request: Request) -> Response:
-        return JSONResponse({"generation": self.host.resolver.newest.generation})
-
     def _serves(self, agent: str) -> None:
         """Raises TurnRefused, before anything is opened."""
         if agent not in self.agents:
@@ -133,14 +153,6 @@ class _Gateway:
             agent, text, "gateway", seat, narrowing=self.narrowing, site=self.site,
             approvers=self.host.asked_on("gateway"),
         )  # fmt: skip
-
-    def _client(self, request: Request) -> str:
-        """Whose request it is. Raises _Status."""
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        digest = _digest(token)
-        if scheme.lower() != "bearer" or digest not in self.tokens:
-            raise _Status(401, "a token of this host is needed")
-        return self.host.sessions.client("gateway", digest)
 
     def _opened(self, client: str) -> Seat:
         """A new session, in place of the client's oldest where it has as many as it may. Raises Full."""
@@ -165,8 +177,10 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _said(status: int, message: str) -> Response:
-    headers = {"www-authenticate": "Bearer"} if status == 401 else None
+def _said(status: int, message: str, retry_after: float | None = None) -> Response:
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    if retry_after is not None:
+        headers["retry-after"] = str(ceil(retry_after))
     return JSONResponse({"error": message}, status_code=status, headers=headers)
 
 
