@@ -51,6 +51,13 @@ def read_tools(text: str) -> tuple[ToolListing, ...]:
     return _listings(_result(_json(text.removeprefix("\ufeff"))))
 
 
+def tools_on_the_wire(text: str) -> dict[str, dict[str, Any]]:
+    """The tools of a server by name, each with all that stands there, also what no policy reads. Raises CatalogError."""
+    read_tools(text)
+    tools = cast(dict[str, list[dict[str, Any]]], _result(_json(text.removeprefix("\ufeff"))))["tools"]
+    return {tool["name"]: tool for tool in tools}
+
+
 def _listings(result: object) -> tuple[ToolListing, ...]:
     from pydantic import ValidationError
 

@@ -48,6 +48,13 @@ def test_what_works_without_any(what: str) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_the_list_of_a_server_on_the_command_line() -> None:
+    code = "from policy_lang.cli.main import main; sys.exit(main(['tools', '-o', 'tools.json', '--', 'true']))"
+    ran = blocked(code)
+    message = "zcpolicy: `zcpolicy tools` needs the extra `mcp`: pip install 'zcpolicy[mcp]'\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", message)
+
+
 def test_the_harness_on_the_command_line() -> None:
     code = "from policy_lang.cli.main import main; sys.exit(main(['parity', '--path', 'gateway', '--setting', 'deny']))"
     ran = blocked(code)

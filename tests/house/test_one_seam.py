@@ -25,7 +25,7 @@ DECIDING = {  # programs of the command line and of the tests in policy files: t
     "policy_lang/testing.py", "policy_lang/checks/witness.py", "policy_lang/cli/decide.py", "policy_lang/cli/resolve.py",
 }  # fmt: skip
 FILES = {  # of the file system: `Path.resolve`, and links that a session resolves
-    "policy_lang/cli/compile_.py", "policy_lang/fixes.py", "policy_lang/gather.py", "policy_lang/syntax/tables.py",
+    "policy_lang/cli/compile_.py", "policy_lang/cli/tools.py", "policy_lang/fixes.py", "policy_lang/gather.py", "policy_lang/syntax/tables.py",
     "zcpolicy/predicates/path.py", "zcpolicy/predicates/path_shapes.py",
 }  # fmt: skip
 TURNS = {  # the `turn` of a session, of a charge, of an identity: its name
@@ -37,7 +37,7 @@ RUNS = {  # the `run` of a decision, of a reader, of an event loop
     "zcpolicy/decision.py", "zcpolicy/loop/admitted.py", "zcpolicy/loop/report.py", "zcpolicy/loop/unbroken.py",
     "zcpolicy/memory.py", "zcpolicy/parity/suite.py", "zcpolicy/parity/tools.py", "zcpolicy/permits.py", "zcpolicy/registry/pipeline.py",
     "zcpolicy/registry/view.py", "zcpolicy/predicates/shell_dress.py", "zcpolicy/predicates/shell_lexer.py",
-    "zcpolicy/predicates/shell_reader.py", "policy_lang/cli/decide.py", "policy_lang/cli/parity.py", "policy_lang/parse.py",
+    "zcpolicy/predicates/shell_reader.py", "policy_lang/cli/decide.py", "policy_lang/cli/parity.py", "policy_lang/cli/server_tools.py", "policy_lang/parse.py",
 }  # fmt: skip
 SEALED = {  # the makers of sealed objects
     EXECUTION, RESOLVER, "zcpolicy/approvals/outcome.py", "zcpolicy/loop/admitted.py", "zcpolicy/memory.py", "zcpolicy/program.py",
@@ -68,8 +68,8 @@ PLACES: dict[str, set[str]] = {
     "run_tool_call_loop": {NAMES, LOOP, HOST, DIRECT},
     ".turn": {HOST, "zcpolicy/parity/reference.py", *PATHS, *TURNS},
     "._turn": {HOST, "zcpolicy/daemon/paths/gateway.py", "zcpolicy/daemon/paths/rpc.py"},
-    # models: `stream` is also the body of a request over HTTP
-    ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py"},
+    # models: `stream` is also the body of a request or of an answer over HTTP
+    ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py", "policy_lang/cli/server_url.py"},
     # calls and tools
     ".permit": {"zcpolicy/registry/capabilities.py", "policy_lang/cli/decide.py", "policy_lang/testing.py"},
     ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE},

@@ -114,7 +114,7 @@ class _Connection:
         client = self._client()
         if client.server_capabilities.tools is None:
             return ()
-        pages = _pages(lambda cursor: client.list_tools(cursor=cursor))
+        pages = all_pages(lambda cursor: client.list_tools(cursor=cursor))
         return [
             McpTool(tool.name, tool.description or "", tool.input_schema) async for page in pages for tool in page.tools
         ]
@@ -138,7 +138,7 @@ class _Connection:
         client = self._client()
         if client.server_capabilities.resources is None:
             return ()
-        pages = _pages(lambda cursor: client.list_resources(cursor=cursor))
+        pages = all_pages(lambda cursor: client.list_resources(cursor=cursor))
         return [str(one.uri) async for page in pages for one in page.resources]
 
     async def read(self, uri: str) -> str:
@@ -151,7 +151,7 @@ class _Connection:
         client = self._client()
         if client.server_capabilities.prompts is None:
             return ()
-        pages = _pages(lambda cursor: client.list_prompts(cursor=cursor))
+        pages = all_pages(lambda cursor: client.list_prompts(cursor=cursor))
         return [one.name async for page in pages for one in page.prompts]
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
@@ -184,7 +184,8 @@ class _Page(Protocol):
 _PageT = TypeVar("_PageT", bound=_Page)
 
 
-async def _pages(get: Callable[[str | None], Awaitable[_PageT]]) -> AsyncGenerator[_PageT, None]:
+async def all_pages(get: Callable[[str | None], Awaitable[_PageT]]) -> AsyncGenerator[_PageT, None]:
+    """A listing of a server, page by page. Raises AssemblyError for one without end, ServerRefused for what the server says."""
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         with _refusals():
