@@ -123,6 +123,7 @@ UNUSED_NAME: Final = _warning("ZC3110", "name that nothing uses")
 CALLS_NOTHING: Final = _warning("ZC3111", "agent that can call nothing")
 CHILD_WITH_NOTHING: Final = _warning("ZC3112", "delegate that is left with nothing")
 ABSENT_ARGUMENT: Final = _warning("ZC3113", "optional argument that decides by its absence")
+NEVER_MET: Final = _warning("ZC3114", "`require` that can never be met")
 
 # --- 4xxx security (checks) ------------------------------------------------------------------------------
 

@@ -48,6 +48,15 @@ class LoadedFile:
         return self.file.source
 
 
+AGENTS_ONLY = ast.Edition | ast.Import | ast.Agent
+"""The declarations of a file that can be judged by itself."""
+
+
+def stands_alone(file: ast.File) -> bool:
+    """Whether nothing but agents is declared, so that an earlier compilation may have judged the file."""
+    return all(isinstance(node, AGENTS_ONLY) for node in file.declarations)
+
+
 @dataclass(frozen=True, slots=True)
 class Root:
     """The root of a layer: its text, the folder that its relative paths start at, its path if it has one."""

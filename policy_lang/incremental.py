@@ -14,14 +14,11 @@ from policy_lang.bound import Bound, Kept
 from policy_lang.cache import Cache
 from policy_lang.checks.usage import names_used_in
 from policy_lang.diagnostics import Diagnostic
-from policy_lang.gather import Gathered, LoadedFile, Root, gather
+from policy_lang.gather import Gathered, LoadedFile, Root, gather, stands_alone
 from policy_lang.names.scope import build_scopes
 from policy_lang.parse import parse
 from policy_lang.source import Source
 from zcpolicy.shapes import Body, BodyOrigins, Origins, ProgramData
-
-AGENTS_ONLY = ast.Edition | ast.Import | ast.Agent
-"""The declarations of a file that can be judged by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ class _Reader:
                 return head.file, ()
         if key not in self._parsed:
             self._parsed[key] = file, found = parse(source)
-            if not found and _stands_alone(file):
+            if not found and stands_alone(file):
                 self.cache.put(key, _head(file))
         self.whole.add(key)
         return self._parsed[key]
@@ -106,7 +103,7 @@ class _Files:
     def __init__(self, gathered: Gathered, reader: _Reader) -> None:
         self._reader, self._gathered = reader, gathered
         self._contents = {id(file): reader.key(file.source) for file in gathered.files}
-        self.alone = [file for file in gathered.files if _stands_alone(file.file)]
+        self.alone = [file for file in gathered.files if stands_alone(file.file)]
         self._scopes, _ = build_scopes(gathered)
         self._links = {id(file): frozenset(self._linked(file)) for file in gathered.files}
         self._environment = self._of_everybody()
@@ -166,10 +163,6 @@ class _Files:
                 parts += [repr(listing) for _, listing in file.catalogs]
                 parts += [self._contents[id(file)]] if id(file) not in alone else list(_names(file.file))
         return self._reader.cache.key("everybody", *parts)
-
-
-def _stands_alone(file: ast.File) -> bool:
-    return all(isinstance(node, AGENTS_ONLY) for node in file.declarations)
 
 
 def _names(file: ast.File) -> Iterator[str]:

@@ -22,6 +22,7 @@ from policy_lang.checks import (
     limits,
     lower_bounds,
     narrowing,
+    preconditions,
     redundant,
     unused,
 )  # fmt: skip
@@ -37,6 +38,7 @@ OF_STATEMENTS: tuple[Callable[[Survey], Iterator[Diagnostic]], ...] = (
 
 OF_REACH: tuple[Callable[[Reach], Iterator[Diagnostic]], ...] = (
     bundles.check, delegation.check, dead.check, caps.check, agents.check, grants.check, lower_bounds.check, exfiltration.check,
+    preconditions.check,
 )  # fmt: skip
 """Checks that look at what agents can call."""
 
