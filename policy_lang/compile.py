@@ -15,7 +15,7 @@ from policy_lang.cache import Cache
 from policy_lang.checks import run_checks
 from policy_lang.collector import collector_paused
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
-from policy_lang.files import read_source
+from policy_lang.files import ReadBytes, read_bytes, read_source
 from policy_lang.gather import Gathered, Root, gather
 from policy_lang.incremental import keep, prepare
 from policy_lang.kinds.check import check_kinds
@@ -46,18 +46,24 @@ class Compiled:
     bound: Bound | None = None
 
 
-def compile_policy(path: str | Path, *, layers: Sequence[str | Path] = (), cache: Cache | None = None) -> Compiled:
+def compile_policy(
+    path: str | Path,
+    *,
+    layers: Sequence[str | Path] = (),
+    cache: Cache | None = None,
+    bytes_of: ReadBytes = read_bytes,
+) -> Compiled:
     """Compile a policy file under its layers, highest first; with a cache, unchanged files that only hold agents are
-    not parsed and not judged again.
+    not parsed and not judged again. `bytes_of`: reads each file, imports and catalogues too.
     """
     roots: list[Root] = []
     for each in (*layers, path):
         where = Path(each)
-        source = read_source(where)
+        source = read_source(where, read=bytes_of)
         if isinstance(source, Diagnostic):
             return Compiled(None, (source,))
         roots.append(Root(source, where.parent, where))
-    return compile_roots(roots, cache)
+    return compile_roots(roots, cache, bytes_of)
 
 
 def compile_text(text: str, *, name: str = "<text>", folder: str | Path = ".") -> Compiled:
@@ -65,13 +71,13 @@ def compile_text(text: str, *, name: str = "<text>", folder: str | Path = ".") -
     return compile_roots([Root(Source(name, text), Path(folder))])
 
 
-def compile_roots(roots: Sequence[Root], cache: Cache | None = None) -> Compiled:
+def compile_roots(roots: Sequence[Root], cache: Cache | None = None, bytes_of: ReadBytes = read_bytes) -> Compiled:
     """Every stage in turn. Logic is judged once names and kinds are right; a policy with an error is none."""
     with collector_paused():
         if cache is None:
-            gathered, found = gather(roots)
+            gathered, found = gather(roots, bytes_of=bytes_of)
             return _compile(gathered, found, NOTHING)
-        prepared = prepare(roots, cache)
+        prepared = prepare(roots, cache, bytes_of)
         return _compile(prepared.gathered, prepared.found, prepared.kept, partial(keep, prepared, cache))
 
 

@@ -4,6 +4,7 @@ In: a path. Out: a `Source`, or a `Diagnostic` that says why there is none. Noth
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from policy_lang import codes
@@ -14,10 +15,14 @@ MAX_FILE_BYTES = 8 * 1024 * 1024
 """The largest policy file that is read, in bytes (UTF-8)."""
 
 
-def read_source(path: Path, name: str | None = None) -> Source | Diagnostic:
+ReadBytes = Callable[[Path, int], bytes | str]
+"""`read_bytes`, or what stands in for it."""
+
+
+def read_source(path: Path, name: str | None = None, read: ReadBytes | None = None) -> Source | Diagnostic:
     """The text of a policy file; `name` is what diagnostics call it, by default the path as given."""
     shown = name if name is not None else os.fspath(path)
-    data = read_bytes(path, MAX_FILE_BYTES)
+    data = (read or read_bytes)(path, MAX_FILE_BYTES)
     if isinstance(data, str):
         return _unreadable(shown, data)
     return decode_source(data, shown)

@@ -10,7 +10,7 @@ from pathlib import Path
 from policy_lang import ast, codes
 from policy_lang.catalog.mcp import CatalogError, ToolListing, read_tools
 from policy_lang.diagnostics import Diagnostic, Label
-from policy_lang.files import read_bytes, read_source
+from policy_lang.files import ReadBytes, read_bytes, read_source
 from policy_lang.parse import parse
 from policy_lang.source import Source, Span
 
@@ -92,9 +92,14 @@ Read = Callable[[Source], tuple[ast.File, tuple[Diagnostic, ...]]]
 """`parse`, or what stands in for it."""
 
 
-def gather(roots: Sequence[Root], read: Read = parse) -> tuple[Gathered, tuple[Diagnostic, ...]]:
-    """Read and parse everything that the roots name. Never raises on bad input; the findings say what is missing."""
-    reader = _Reader(read)
+def gather(
+    roots: Sequence[Root], read: Read = parse, bytes_of: ReadBytes = read_bytes
+) -> tuple[Gathered, tuple[Diagnostic, ...]]:
+    """Read and parse everything that the roots name. Never raises on bad input; the findings say what is missing.
+
+    `bytes_of`: reads each file.
+    """
+    reader = _Reader(read, bytes_of)
     layers = tuple(reader.layer(number, root) for number, root in enumerate(roots))
     if len(roots) > 1:
         reader.unnamed_neighbours(roots)
@@ -104,8 +109,9 @@ def gather(roots: Sequence[Root], read: Read = parse) -> tuple[Gathered, tuple[D
 class _Reader:
     """The state of one walk over the imports: what was read, what is being read, what was found."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, bytes_of: ReadBytes) -> None:
         self.read = read
+        self.bytes_of = bytes_of
         self.found: list[Diagnostic] = []
         self.by_path: dict[Path, LoadedFile] = {}
         self.trail: list[Path] = []
@@ -165,7 +171,7 @@ class _Reader:
             bound = f"a policy has at most {MAX_FILES} files, and at most {MAX_IMPORT_DEPTH} that import each other in a row"
             self._report(codes.MISSING_IMPORT, bound, importer.source, node.path.span)
         else:
-            source = read_source(path, _shown(importer, node.path.value))
+            source = read_source(path, _shown(importer, node.path.value), self.bytes_of)
             if isinstance(source, Diagnostic):
                 self._report(codes.MISSING_IMPORT, f"the import {source.message}", importer.source, node.path.span,
                              help=source.help or "imports are relative to this file")  # fmt: skip
@@ -178,7 +184,7 @@ class _Reader:
             self._report(codes.CATALOG_WITHOUT_SERVER, f'`catalog "{node.path.value}"` does not say whose tools these are',
                          loaded.source, node.span, help="write `as SERVER` after the file")  # fmt: skip
             return
-        data = read_bytes(_beside(loaded, node.path.value), MAX_CATALOG_BYTES)
+        data = self.bytes_of(_beside(loaded, node.path.value), MAX_CATALOG_BYTES)
         if isinstance(data, str):
             self._report(codes.MISSING_CATALOG, f"the catalogue `{node.path.value}` {data}", loaded.source, node.path.span,
                          help="catalogues are relative to this file")  # fmt: skip

@@ -14,6 +14,7 @@ from policy_lang.bound import Bound, Kept
 from policy_lang.cache import Cache
 from policy_lang.checks.usage import names_used_in
 from policy_lang.diagnostics import Diagnostic
+from policy_lang.files import ReadBytes, read_bytes
 from policy_lang.gather import Gathered, LoadedFile, Root, gather, stands_alone
 from policy_lang.names.scope import build_scopes
 from policy_lang.parse import parse
@@ -53,11 +54,11 @@ class Prepared:
     keys: tuple[tuple[LoadedFile, str], ...]
 
 
-def prepare(roots: Sequence[Root], cache: Cache) -> Prepared:
+def prepare(roots: Sequence[Root], cache: Cache, bytes_of: ReadBytes = read_bytes) -> Prepared:
     """Read heads where they are known and results where they hold; parse whatever else is needed."""
     reader = _Reader(cache)
     while True:
-        gathered, found = gather(roots, reader.read)
+        gathered, found = gather(roots, reader.read, bytes_of)
         files = _Files(gathered, reader)
         results = {id(file): result for file in files.alone if (result := files.result(file)) is not None}
         wanted = files.needed(results)

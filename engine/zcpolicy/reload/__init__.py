@@ -1,0 +1,1 @@
+"""A policy renewed while it is in force: from files that change to generations, whole or not at all."""
