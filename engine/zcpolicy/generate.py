@@ -119,7 +119,7 @@ class _Shape:
 
     def _settled(self) -> list[str]:
         """A look at the limits; not needed where each has room for one call and nothing was ever charged."""
-        roomy = all(one.roomy for one in self.plan.limits)
+        roomy = all(one.fits for one in self.plan.limits)
         quick = f"{self.bind(self.plan.ledger)}.charged or not session.ledger" if roomy else "True"
         return [f"   if {quick}: return settled(verdict, judged, run, labels)"]
 

@@ -290,6 +290,8 @@ class Plan:
 
     def callable_at_all(self, session: Session) -> bool:
         """Whether some arguments may lead to anything but a deny: conditions that look at them count as it helps."""
+        if any(one.fits is False for one in self.limits):  # a limit of none
+            return False
         call = Call({}, session, session.labels, self.tool)
         bits = base_bits(session)
         for question in self.questions.values():

@@ -75,10 +75,10 @@ class Counting:
         self.tools: frozenset[ToolName] | None = names_in(stack.program, limit["tools"]) if "tools" in limit else None
 
     @property
-    def roomy(self) -> bool:
-        """Whether any one call fits, while nothing was ever charged."""
+    def fits(self) -> bool | None:
+        """Whether any one call fits, while nothing was ever charged; None where its arguments tell."""
         if self.unit == "sum" or self.by_value():
-            return False
+            return None
         need = CALL.get((self.unit, ""), 0)
         return need < self.amount if self.open_end else need <= self.amount
 

@@ -73,6 +73,27 @@ def test_series(case: str) -> None:
     assert [call(run, **arguments) for arguments in calls] == reasons
 
 
+HIDDEN: dict[str, tuple[Any, bool]] = {
+    "no calls": (limit("0"), True),
+    "no calls at a time": (limit("0", "concurrent calls"), True),
+    "no time": (limit("0", "time"), True),
+    "a call": (limit("1"), False),
+    "none for each value: an empty list has none": (limit("0", each=["args", "l"]), False),
+    "a sum of nothing: nothing fits": (limit("0", "sum", argument=["n"]), False),
+    "no money: calls spend none": (limit("0", "money", currency="usd"), False),
+    "no iterations: calls are none": (limit("0", "iterations"), False),
+    "no calls of another agent's": (limit("0", pot="agent:other"), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_a_tool_that_a_limit_of_none_denies_is_not_shown(case: str) -> None:
+    one, hidden = HIDDEN[case]
+    run = start(one)
+    assert run.tools() == (() if hidden else ("ping", "pong"))
+    assert call(run, l=[], n=0) == ("budget" if hidden else "allowed")
+
+
 def test_all_limits_of_a_call_or_none() -> None:
     run = start(limit("5"), limit("1", tools="1"))
     assert [call(run, "pong"), call(run, "pong"), call(run, "pong")] == ["allowed", "budget", "budget"]
