@@ -48,11 +48,12 @@ def session_for(session: Session | None, parent: ResolvedAgentExecution | None) 
         raise ResolveError("this session is of another client than the delegator's")
     if session.client != above.client:  # it was given none
         put(session, "client", above.client)
-    if session.ancestry not in ((), line_of(parent)):
+    outer = _stands_above(session, above)
+    if not outer and session.ancestry not in ((), line_of(parent)):
         raise ResolveError("this session is of a child of other executions")
     session.mark(above.labels)
     session.interactive = session.interactive and above.interactive
-    if session.above is None and not _stands_above(session, above):
+    if session.above is None and not outer:
         put(session, "above", above)
     return session
 
@@ -61,7 +62,8 @@ def placed(session: Session, agent: str, parent: ResolvedAgentExecution | None, 
     """What was made in a session, and whose child it is, stays known there, also once it was saved and restored."""
     above = () if parent is None else line_of(parent)
     if parent is not None and session is not parent.session:
-        put(session, "ancestry", above)
+        if not _stands_above(session, parent.session):
+            put(session, "ancestry", above)
         parent.session.mark(session.labels)  # what a restored child has seen, its delegator may hear of
     made = (str.__str__(agent), independent, above)
     if made in session.lines:

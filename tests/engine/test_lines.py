@@ -92,6 +92,17 @@ def test_a_skill_that_a_ticket_leaves_out_holds_all_the_same(sessions: Sessions)
     assert resumed(ticket, sessions).decide("act", {}).reason == "denied"
 
 
+def test_a_session_of_those_above_stays_theirs_when_a_child_has_it_too() -> None:
+    outer, inner = Session(id="s"), Session(id="t")
+    sessions = {"a": outer, "b": inner, "c": outer}
+    run = line(sessions, "a", "b", "c")
+    assert (outer.ancestry, inner.ancestry) == ((), (("a", "s"),))
+    assert resumed(run.ticket(), sessions).decide("act", {}).effect == "deny"
+    assert line(sessions, "a").decide("look", {}).effect == "allow"
+    with pytest.raises(ResolveError, match="never at work"):
+        resumed({"line": run.ticket()["line"][2:]}, sessions)
+
+
 def test_another_agent_in_the_place_of_one_is_refused(sessions: Sessions) -> None:
     ticket = line(sessions, "a", "c").ticket()
     ticket["line"][0]["agent"] = "b"
