@@ -23,6 +23,8 @@ COMMANDS: Final = {
     "resolve": "show all that an agent gets",
     "explain": "print the page of a diagnostic",
     "parity": "show which path of a host, ours or your own, enforces which setting",
+    "serve": "serve agents to clients, until it is told to stop",
+    "token": "give out, list and revoke the tokens of the daemon's clients",
     "tools": "fetch the list of tools of an MCP server",
     "init": "write a starter policy from a list of tools",
     "completion": "print the completion script of a shell",

@@ -4,7 +4,6 @@ In: a `Table`, the place of a path and the path as written. Out: findings. Nothi
 """
 
 import os
-import stat
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from policy_lang import codes
 from policy_lang.serving.reading import Table
 from policy_lang.serving.toml import Path as Place
+from zcpolicy.daemon.folders import not_own
 
 MAX_SOCKET_BYTES: Final = 100
 """Bytes of the path of a Unix socket, which systems keep short."""
@@ -56,16 +56,6 @@ def own_folder(table: Table, place: Place, written: str) -> None:
         table.no_file(f"`{written}` is no folder", place, written, ())
     elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
         table.no_file(f"`{written}` cannot be made in `{path.parent}`", place, written, ())
-
-
-def not_own(path: Path) -> str | None:
-    """Why a folder is not this user's alone to write in; None if it is."""
-    found = path.stat()
-    if found.st_uid != os.getuid():
-        return "belongs to another user"
-    if stat.S_IMODE(found.st_mode) & 0o022:
-        return "can be written by others"
-    return None if os.access(path, os.W_OK | os.X_OK) else "cannot be written by this user"
 
 
 def socket(table: Table, place: Place, path: str, state: Path) -> None:

@@ -45,11 +45,14 @@ _HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What became of a file. `settings` is None with an error among the diagnostics; `table`: its top level."""
+    """What became of a file. `settings` is None with an error among the diagnostics; `table`: its top level; `state`: the
+    folder of what the daemon keeps, which is known whatever else is wrong.
+    """
 
     settings: Settings | None
     diagnostics: tuple[Diagnostic, ...]
     table: Table | None = None
+    state: str | None = None
 
 
 def read_settings(path: Path, *, name: str | None = None) -> Read:
@@ -71,14 +74,14 @@ def read_settings(path: Path, *, name: str | None = None) -> Read:
 def _read(document: Document, path: Path) -> Read:
     found: list[Diagnostic] = []
     top = Table(document, (), dict(document.values), found, path.absolute().parent)
-    settings = _settings(top, path)
-    return Read(None if has_errors(found) else settings, in_order(found), top)
+    state = _state(top)
+    settings = _settings(top, path, state)
+    return Read(None if has_errors(found) else settings, in_order(found), top, None if state is None else state.folder)
 
 
-def _settings(top: Table, path: Path) -> Settings | None:
+def _settings(top: Table, path: Path, state: StateSettings | None) -> Settings | None:
     """All tables. What was wrong in one is reported, so that the rest can still be read."""
     policy = _policy(top)
-    state = _state(top)
     folder = state.folder if state is not None else str(top.folder)
     http = _http(top, folder)
     rpc = _rpc(top, folder)

@@ -119,6 +119,19 @@ class Schedule:
         self.follow(line)
         return made.id
 
+    def hold(self, prefix: str, jobs: Iterable[Job]) -> None:
+        """Of the jobs whose ids begin so, these are there from now on: one that is known stays due when it was. They are nobody's
+        but the operator's. Raises ScheduleError, OSError.
+        """
+        wanted = {job.id: _sound(self._jobs.get(job.id, job)) for job in jobs}
+        if len(wanted) > MAX_JOBS or not all(
+            name.startswith(prefix) and not job.origin for name, job in wanted.items()
+        ):
+            raise ScheduleError("these are no jobs of the operator that can be kept")
+        others = {name: job for name, job in self._jobs.items() if not name.startswith(prefix)}
+        if (held := {**others, **wanted}) != self._jobs:
+            self._save(held, self._saved)
+
     def remove(self, job: str) -> None:
         """It is not wanted any more."""
         if job in self._jobs:

@@ -110,6 +110,10 @@ class Sessions:
             self._placed(session)
         return self._add(session)
 
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._seats)
+
     def close(self, seat: Seat) -> None:
         """The conversation is over; nothing can be said in it any more."""
         if self._seats.pop(seat.session.id, None) is not None:

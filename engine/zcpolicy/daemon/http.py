@@ -1,0 +1,160 @@
+"""The daemon over HTTP: the gateway's routes for clients, health for everybody, and how it runs for operators.
+
+In: a `Daemon`'s parts. Out: one ASGI application behind a `Guard`. Every route of an operator's is in `operator_routes`, or given
+by whoever has more to show; the guard has them take an operator's token because they are none of the clients'.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from zcpolicy.daemon.guard import Guard
+from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.paths.gateway import routes
+from zcpolicy.daemon.settings import HttpSettings
+from zcpolicy.daemon.tokens import Holder, Tokens, TokensError
+from zcpolicy.daemon.wire import BadInput, only, read_object, text_in
+from zcpolicy.extras import missing
+
+try:
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+except ImportError:
+    raise missing("the gateway", "gateway") from None
+
+LOCAL: Final = "this machine"
+"""The key of whoever comes in without a token, which takes a loopback address."""
+MAX_READY_SECONDS: Final = 5.0
+"""Seconds in which it has to be told whether the daemon is ready."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What operators see and do. `status`: JSON of everything; `unready`: reasons why no turn should be sent here.
+    `reload`: loads the policy anew, and says what came of it.
+    """
+
+    status: Callable[[], Json]
+    unready: Callable[[], Awaitable[Sequence[str]]]
+    reload: Callable[[], Awaitable[Json]]
+
+
+def application(
+    host: Host,
+    agents: Collection[str],
+    tokens: Tokens,
+    settings: HttpSettings,
+    shown: Shown,
+    port: Callable[[], int],
+    *,
+    operator_routes: Sequence[Route] = (),
+) -> Guard:
+    """`agents`: those whose surface is the gateway. `port`: on which it is served. `operator_routes`: what others show."""
+
+    def client(request: Request) -> str:
+        holder: Holder | None = request.state.holder
+        return host.sessions.client("gateway", LOCAL if holder is None else f"token {holder.name}")
+
+    clients = routes(host, agents, client) if agents else []
+    operators = _Operators(tokens, shown)
+    served = Starlette(
+        routes=[*_health(shown), *clients, *operators.routes(), *operator_routes],
+        exception_handlers={HTTPException: _plain, BadInput: _bad, TokensError: _bad, Exception: _fault},
+    )
+    return Guard(served, tokens, settings, port)
+
+
+def _health(shown: Shown) -> list[Route]:
+    async def alive(_request: Request) -> Response:
+        return JSONResponse({"alive": True})
+
+    async def ready(request: Request) -> Response:
+        holder: Holder | None = request.state.holder
+        try:
+            async with asyncio.timeout(MAX_READY_SECONDS):
+                why = list(await shown.unready())
+        except TimeoutError:
+            why = ["it takes too long to tell"]
+        told: Json = {"ready": not why}
+        if holder is not None and holder.is_operator and why:
+            told["reasons"] = why
+        return JSONResponse(told, status_code=503 if why else 200)
+
+    return [Route("/healthz", alive, methods=["GET"]), Route("/readyz", ready, methods=["GET"])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operators:
+    """Routes for those who run the daemon."""
+
+    tokens: Tokens
+    shown: Shown
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/status", self._status, methods=["GET"]),
+            Route("/reload", self._reload, methods=["POST"]),
+            Route("/tokens", self._listed, methods=["GET"]),
+            Route("/tokens", self._added, methods=["POST"]),
+            Route("/tokens/{name}", self._revoked, methods=["DELETE"]),
+        ]
+
+    async def _status(self, _request: Request) -> Response:
+        return JSONResponse(self.shown.status())
+
+    async def _reload(self, request: Request) -> Response:
+        if await request.body():
+            only(read_object(await request.body()))
+        return JSONResponse(await self.shown.reload())
+
+    async def _listed(self, _request: Request) -> Response:
+        holders = await asyncio.to_thread(self.tokens.holders)
+        return JSONResponse({"tokens": [told_holder(one) for one in holders]})
+
+    async def _added(self, request: Request) -> Response:
+        members = read_object(await request.body())
+        only(members, "name", "role")
+        name, role = text_in(members, "name"), role_in(text_in(members, "role", "client"))
+        token = await asyncio.to_thread(self.tokens.add, name, role)
+        return JSONResponse({"name": name, "role": role, "token": token}, status_code=201)
+
+    async def _revoked(self, request: Request) -> Response:
+        name: str = request.path_params["name"]
+        await asyncio.to_thread(self.tokens.revoke, name)
+        return JSONResponse({"revoked": name})
+
+
+def role_in(word: str) -> Literal["client", "operator"]:
+    """Raises BadInput."""
+    if word == "client":
+        return "client"
+    if word == "operator":
+        return "operator"
+    raise BadInput("`role` is `client` or `operator`")
+
+
+def told_holder(holder: Holder) -> Mapping[str, Any]:
+    """A holder as operators are told."""
+    return {"name": holder.name, "role": holder.role, "made": holder.made, "revoked": holder.revoked}
+
+
+# --- failures, told with nothing of the insides ----------------------------------------------------------------------
+
+
+async def _plain(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail.lower()}, status_code=error.status_code, headers=error.headers)
+
+
+async def _bad(_request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, status_code=400)
+
+
+async def _fault(_request: Request, _error: Exception) -> Response:
+    return JSONResponse({"error": "the host failed"}, status_code=500)

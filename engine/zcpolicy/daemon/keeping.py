@@ -1,0 +1,74 @@
+"""What the daemon keeps, and where: who comes in, who is who, what was spent, what is remembered, what is to run, what happened.
+
+In: `Settings`. Out: `Kept`, whose parts are let go of by the stack that they are put on.
+"""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+from zcpolicy.daemon.schedule import Schedule
+from zcpolicy.daemon.settings import Secret, Settings
+from zcpolicy.daemon.tokens import Tokens
+from zcpolicy.events import Event, nowhere
+from zcpolicy.extras import missing
+from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
+from zcpolicy.ledgers.memory import MemoryLedger
+from zcpolicy.ledgers.sqlite import SqliteLedger
+from zcpolicy.memory_stores.contract import MemoryStore
+from zcpolicy.memory_stores.sqlite import SqliteMemory
+from zcpolicy.state.minting import Minting
+
+SECONDS: Final = 5.0
+"""For a Redis server to answer as the daemon starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Everything that outlives a turn. `record`: where what happens is put on record."""
+
+    tokens: Tokens
+    ledger: Ledger
+    minting: Minting
+    memory: MemoryStore
+    schedule: Schedule
+    record: Callable[[Event], None]
+
+
+def keep(settings: Settings, stack: AsyncExitStack) -> Kept:
+    """Opens it all. Raises what opening raises; what was opened before is on the stack."""
+    tokens = Tokens(settings.tokens_file)
+    tokens.holders()  # a file that cannot be used is said now, and not to the first client
+    ledger, minting = _shared(settings, stack)
+    memory = SqliteMemory(settings.memory_file)
+    stack.callback(memory.close)
+    return Kept(tokens, ledger, minting, memory, Schedule(settings.schedule_file), nowhere)
+
+
+def _shared(settings: Settings, stack: AsyncExitStack) -> tuple[Ledger, Minting]:
+    """The ledger, and the names of clients: daemons that share the one share the other, or a client would have two purses."""
+    where = settings.state.ledger
+    if where in ("sqlite", "memory"):
+        ledger: Ledger = SqliteLedger(settings.ledger_file) if where == "sqlite" else MemoryLedger()
+        stack.callback(ledger.close)
+        return ledger, Minting.from_file(settings.key_file)
+    return _on_redis(where.read() if isinstance(where, Secret) else str(where), stack)
+
+
+def _on_redis(url: str, stack: AsyncExitStack) -> tuple[Ledger, Minting]:
+    """Raises LedgerUnavailable, which quotes nothing of the URL."""
+    from zcpolicy.ledgers.redis import RedisLedger
+
+    try:
+        from redis import Redis, RedisError
+    except ImportError:
+        raise missing("a ledger on Redis", "redis") from None
+    try:
+        ledger = RedisLedger(url)
+        stack.callback(ledger.close)
+        library: Any = Redis  # whose arguments have no types
+        with library.from_url(url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS) as client:
+            return ledger, Minting.from_redis(client)
+    except (RedisError, ValueError, OSError) as error:
+        raise LedgerUnavailable(f"the Redis server cannot be used: {type(error).__name__}") from None

@@ -1,0 +1,282 @@
+"""`zcpolicy serve`: one process that serves agents to many clients, until it is told to stop.
+
+In: `Settings`, a compiler. Out: `Daemon`. It is built in one order, and let go of in the reverse one, whatever fails on the way: what
+it keeps, the policy, the host, the ways in. Told to stop, it begins no turn any more, waits for those that run, and cuts off the rest.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import monotonic, time
+from typing import Any, Final
+
+from zcpolicy.daemon.doors import Doors
+from zcpolicy.daemon.folders import make_own
+from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.keeping import Kept, keep
+from zcpolicy.daemon.models import models_of
+from zcpolicy.daemon.paths.rpc import Rpc
+from zcpolicy.daemon.paths.run import Ran, later
+from zcpolicy.daemon.paths.step import WorkflowStep, run_procedure
+from zcpolicy.daemon.schedule import ScheduleError
+from zcpolicy.daemon.settings import Settings, SettingsError
+from zcpolicy.daemon.supplies import builtin_tools, mcp_servers
+from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
+from zcpolicy.daemon.tokens import TokensError
+from zcpolicy.facts import Session
+from zcpolicy.ledgers.contract import LedgerUnavailable
+from zcpolicy.memory_stores.contract import MemoryUnavailable
+from zcpolicy.program import CompiledError, Program, head_of
+from zcpolicy.registry.sources import ToolSources
+from zcpolicy.reload.generations import Failure, Generations
+from zcpolicy.reload.kept import KeptError
+from zcpolicy.reload.sources import Compile, PolicySource, Unreadable
+from zcpolicy.resolver import Resolver
+from zcpolicy.state.minting import MintingError
+from zcpolicy.tickets import Ticket
+
+AT_ONCE: Final = 128
+"""Exit status of a daemon that was told to stop twice, the signal's number added."""
+
+_CANNOT_START: Final = (
+    SettingsError, TokensError, LedgerUnavailable, MemoryUnavailable, ScheduleError, KeptError, MintingError, Unreadable,
+    CompiledError, OSError, ImportError,
+)  # fmt: skip
+
+
+class StartFailed(Exception):
+    """The daemon cannot start, and has let go of all that it had. The message is one line."""
+
+
+class Daemon:
+    """Made of settings; `run` serves. `compiler`: as of `Generations`. `told`: is given a line for whoever watches the daemon."""
+
+    def __init__(self, settings: Settings, compiler: Compile, told: Callable[[str], None] = lambda _line: None) -> None:
+        self.settings = settings
+        self._compiler = compiler
+        self._told = told
+        self._stopping = asyncio.Event()
+        self._began = monotonic()
+        self.addresses: dict[str, str] = {}
+
+    # --- what it does ------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serves until `stop`, or SIGTERM, or SIGINT. Raises Broken for a policy with errors, StartFailed for all else."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        for number in signals:
+            loop.add_signal_handler(number, self._stopped, number)
+        try:
+            async with self.serving():
+                await self._stopping.wait()
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def stop(self) -> None:
+        """Begins to stop."""
+        self._stopping.set()
+
+    def _stopped(self, number: int) -> None:
+        """A second signal does not wait: what is reserved is given back by the ledger when its lease is over."""
+        if self._stopping.is_set():
+            os._exit(AT_ONCE + number)
+        self._told("stopping: no turn begins any more")
+        self.stop()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[Host]:
+        """All of it, from the first file to the last open door. Raises Broken, StartFailed."""
+        async with AsyncExitStack() as stack:
+            try:
+                host = await self._built(stack)
+                await self._opened(stack, host)
+            except _CANNOT_START as error:
+                raise StartFailed(_line(error)) from None
+            try:
+                yield host
+            finally:
+                await host.doors.close()
+
+    # --- in the order in which it is built -----------------------------------------------------------------------------
+
+    async def _built(self, stack: AsyncExitStack) -> Host:
+        """The host, and all that it stands on. What has to be let go of again is on the stack as soon as it is there."""
+        settings = self.settings
+        make_own(settings.state.folder)
+        models = models_of(settings.agents)
+        self._kept = kept = await asyncio.to_thread(keep, settings, stack)
+        self._policy = policy = await self._generations(kept)
+        await stack.enter_async_context(policy)
+        sources = ToolSources(
+            builtins=builtin_tools(kept.memory, self._later, self._steps), servers=mcp_servers(settings.mcp)
+        )
+        http = settings.http
+        doors = Doors(of_client=http.turns, drain=settings.drain) if http else Doors(drain=settings.drain)
+        self._host = Host(
+            policy.resolver, sources, models, record=kept.record, place=self._place, system=settings.session.system,
+            doors=doors, minting=kept.minting,
+        )  # fmt: skip
+        return self._host
+
+    async def _generations(self, kept: Kept) -> Generations:
+        policy, protected = self.settings.policy, self.protected()
+
+        def make(program: Program, generation: int, files: tuple[str, ...]) -> Resolver:
+            return Resolver(program, generation=generation, policy_files=files, protected=protected, ledger=kept.ledger)
+
+        def start() -> Generations:
+            source = PolicySource.of_folder(policy.folder) if policy.folder else PolicySource.of_layers(policy.layers)
+            return Generations.start(
+                source, self._compiler, self.settings.state.folder, make=make, max_staleness=policy.max_staleness,
+                hangup=True, told=policy.watch,
+            )  # fmt: skip
+
+        return await asyncio.to_thread(start)
+
+    async def _opened(self, stack: AsyncExitStack, host: Host) -> None:
+        """The ways in, the schedule first: it needs nobody from outside."""
+        settings, kept = self.settings, self._kept
+        kept.schedule.hold(OF_SETTINGS, jobs_of(settings.schedule, time()))
+        timing = asyncio.create_task(keep_time(host, kept.schedule, self._told, self._ran))
+        stack.push_async_callback(_ended, timing)
+        if settings.rpc is not None:
+            make_own(os.path.dirname(settings.rpc))
+            _remove_stale(settings.rpc)
+            await stack.enter_async_context(await Rpc(host, self._on("rpc")).serve(settings.rpc))
+            self.addresses["rpc"] = settings.rpc
+        if settings.http is not None:
+            await self._listening(stack, host)
+        self._told(
+            f"serving {', '.join(sorted(settings.agents))}" + "".join(f" on {one}" for one in self.addresses.values())
+        )
+
+    async def _listening(self, stack: AsyncExitStack, host: Host) -> None:
+        from zcpolicy.daemon.http import Shown, application
+        from zcpolicy.daemon.listening import served
+
+        http, tokens = self.settings.http, self._kept.tokens
+        assert http is not None
+        if not http.is_loopback and not tokens.needed():
+            raise SettingsError(f"others can reach `{http.address}`, and nobody has a token yet")
+        shown = Shown(self.status, self.unready, self._reloaded)
+        port = 0
+        serving = application(host, self._on("gateway"), tokens, http, shown, lambda: port)
+        port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
+        name = f"[{http.address}]" if ":" in http.address else http.address
+        self.addresses["http"] = f"http://{name}:{port}"
+
+    def _on(self, surface: str) -> tuple[str, ...]:
+        return tuple(name for name, agent in self.settings.agents.items() if surface in agent.surfaces)
+
+    def protected(self) -> tuple[str, ...]:
+        """What no tool may write: the state folder with all in it, the settings, the socket, scripts, files of secrets."""
+        settings = self.settings
+        secrets = [
+            secret for server in settings.mcp.values() for secret in (*server.env.values(), *server.headers.values())
+        ]
+        secrets += [settings.state.ledger] if not isinstance(settings.state.ledger, str) else []
+        scripts = [
+            agent.model.partition(":")[2] for agent in settings.agents.values() if agent.model.startswith("scripted:")
+        ]
+        files = [settings.state.folder, settings.file, settings.rpc, *scripts]
+        files += [secret.name for secret in secrets if secret.kind == "file"]
+        return tuple(dict.fromkeys(place for file in files if file for place in (file, os.path.realpath(file))))
+
+    # --- what the host asks --------------------------------------------------------------------------------------------
+
+    def _place(self, session: Session) -> None:
+        """What is true in every session. Facts that the policy declares and nobody sets are never there."""
+        told = self.settings.session
+        session.cwd = told.cwd
+        session.context = dict(told.context)
+        session.env = {name: value for name in ("HOME", "TMPDIR") if (value := os.environ.get(name))}
+        session.server_cwd = {name: one.cwd for name, one in self.settings.mcp.items() if one.command and one.cwd}
+        session.resolve_link = os.path.realpath
+        declared = head_of(self._policy.resolver.newest.program)["context"]
+        session.never = frozenset(declared) - frozenset(told.context)  # a rule that needs one is refused, by name
+
+    def _later(self, ticket: Ticket, text: str, after: float, every: float | None) -> str:
+        return later(self._host, self._kept.schedule, ticket, text, time() + after, every=every)
+
+    async def _steps(self, ticket: Ticket, steps: list[tuple[str, str]]) -> list[tuple[str, str, str]]:
+        wanted = tuple(WorkflowStep(prompt, agent) for agent, prompt in steps)
+        return [(one.agent, one.status, one.text) for one in await run_procedure(self._host, ticket, wanted)]
+
+    def _ran(self, ran: Ran) -> None:
+        if ran.refused:
+            self._told(f"a scheduled run of agent {ran.job.agent} did not begin: {ran.refused}")
+
+    # --- what operators see --------------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """JSON: the policy in force with the last failure, targets and staleness; what goes on; what is wrong."""
+        host = self._host
+        return {
+            "policy": self._policy.status(),
+            "agents": {name: list(agent.surfaces) for name, agent in self.settings.agents.items()},
+            "addresses": self.addresses,
+            "sessions": len(host.sessions),
+            "turns": host.doors.turns,
+            "jobs": len(self._kept.schedule.jobs),
+            "draining": host.doors.closing,
+            "uptime": round(monotonic() - self._began, 3),
+        }
+
+    async def unready(self) -> list[str]:
+        """Why no turn should be sent here; nothing if there is no reason."""
+        found: list[str] = []
+        if self._host.doors.closing:
+            found.append("the daemon is about to stop")
+        if self._policy.resolver.newest.suspended:
+            found.append(f"the policy decides nothing: {self._policy.resolver.newest.suspended}")
+        try:
+            await asyncio.to_thread(self._kept.ledger.now, time())
+        except LedgerUnavailable as error:
+            found.append(f"the ledger is unavailable: {error}")
+        try:
+            await asyncio.to_thread(self._kept.tokens.holders)
+        except TokensError as error:
+            found.append(str(error))
+        return found
+
+    async def _reloaded(self) -> dict[str, Any]:
+        done = await self._policy.reload()
+        if isinstance(done, Failure):
+            return {"reloaded": False, "failure": done.to_json()}
+        return {"reloaded": True, "generation": done.generation, "new": done.is_new, "changed": list(done.changed)}
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait((task,))
+
+
+def _remove_stale(path: str) -> None:
+    """A socket that nobody listens on was left by a daemon that was killed. Raises SettingsError for one that is in use."""
+    import socket
+    import stat
+
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise SettingsError(f"there is something at `{path}` that is no socket")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        try:
+            asking.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+    raise SettingsError(f"somebody listens on `{path}` already")
+
+
+def _line(error: BaseException) -> str:
+    """What went wrong, on one line."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"`{error.filename}`: " if error.filename else ""
+        return f"{where}{error.strerror.lower()}"
+    return " ".join(str(error).split()) or type(error).__name__

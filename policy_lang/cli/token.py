@@ -1,0 +1,119 @@
+"""`zcpolicy token add|list|revoke`: who may talk to the daemon.
+
+In: a file of settings, names. Out: a new token, shown once; who has one. A daemon that runs takes it up at the next request.
+"""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from policy_lang.cli.errors import CommandError
+from policy_lang.cli.loading import complain, existing
+from policy_lang.cli.options import Command, format_option
+from policy_lang.diagnostics import has_errors
+from policy_lang.render.as_json import json_text
+
+if TYPE_CHECKING:
+    from zcpolicy.daemon.tokens import Holder, Tokens
+
+
+@click.group("token", epilog="Example: zcpolicy token add ann --settings daemon.toml")
+def command() -> None:
+    """Give out the tokens that clients and operators of the daemon come in with, list them, revoke them."""
+
+
+def _settings_option(command: Command) -> Command:
+    return click.option(
+        "--settings", "settings", type=click.Path(path_type=Path), default=Path("daemon.toml"), show_default=True,
+        help="The settings of the daemon.",
+    )(command)  # fmt: skip
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--operator", is_flag=True, help="It may also see and change how the daemon runs.")
+@_settings_option
+@format_option()
+def add(name: str, operator: bool, settings: Path, style: str) -> int:
+    """Give out a token, and show it: it is shown once, and kept nowhere."""
+    from zcpolicy.daemon.tokens import TokensError
+
+    tokens = _tokens(settings)
+    try:
+        token = tokens.add(name, "operator" if operator else "client")
+    except TokensError as error:
+        raise CommandError(str(error)) from None
+    if style == "json":
+        print(json_text({"name": name, "role": "operator" if operator else "client", "token": token}), end="")
+    else:
+        print(token)
+        print("shown once: it is not kept, only its digest is", file=sys.stderr)
+    return 0
+
+
+@command.command("list")
+@_settings_option
+@format_option()
+def listed(settings: Path, style: str) -> int:
+    """Say who has a token, and whose was revoked."""
+    from zcpolicy.daemon.tokens import TokensError
+
+    tokens = _tokens(settings)
+    try:
+        holders = tokens.holders()
+    except TokensError as error:
+        raise CommandError(str(error)) from None
+    if style == "json":
+        print(json_text({"tokens": [_as_json(one) for one in holders]}), end="")
+        return 0
+    for one in holders:
+        gone = "" if one.revoked is None else f", revoked {_day(one.revoked)}"
+        print(f"{one.name}: {one.role}, since {_day(one.made)}{gone}")
+    if not holders:
+        print("nobody has a token", file=sys.stderr)
+    return 0
+
+
+@command.command("revoke")
+@click.argument("name")
+@_settings_option
+def revoke(name: str, settings: Path) -> int:
+    """Take a token back: whoever has it is turned away from the next request on."""
+    from zcpolicy.daemon.tokens import TokensError
+
+    try:
+        _tokens(settings).revoke(name)
+    except TokensError as error:
+        raise CommandError(str(error)) from None
+    return 0
+
+
+def _tokens(path: Path) -> "Tokens":
+    """The daemon's tokens. That nobody has one yet is no reason not to give the first one out. Raises CommandError."""
+    from policy_lang import codes
+    from policy_lang.serving.settings import read_settings
+    from zcpolicy.daemon.folders import make_own
+    from zcpolicy.daemon.settings import SettingsError
+    from zcpolicy.daemon.tokens import Tokens
+
+    read = read_settings(existing(path))
+    wrong = [one for one in read.diagnostics if one.code is not codes.OPEN_ADDRESS]
+    if has_errors(wrong) or read.state is None:
+        complain(wrong, "human")
+        raise CommandError(f"`{path}` has errors")
+    try:
+        make_own(read.state)
+    except SettingsError as error:
+        raise CommandError(str(error)) from None
+    return Tokens(str(Path(read.state, "tokens.json")))
+
+
+def _as_json(holder: "Holder") -> dict[str, object]:
+    return {"name": holder.name, "role": holder.role, "made": holder.made, "revoked": holder.revoked}
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
