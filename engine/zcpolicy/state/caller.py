@@ -4,7 +4,6 @@ In: a running call, or an execution that `resolve` made. Out: `Caller`, on which
 private record whose state it opens. In: text of a transport. Out: `Shown`, from which no key can be made by mistake.
 """
 
-import unicodedata
 from collections.abc import Callable
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never
@@ -12,12 +11,14 @@ from weakref import ref
 
 from zcpolicy.authority import SealError, genuine
 from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.texts import escaped
 
 if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
 
 MAX_SHOWN: Final = 200
 """Characters of a transport's text that a person is shown."""
+_BRACKETS: Final = {ord("‹"): "<", ord("›"): ">"}
 
 
 @final
@@ -123,12 +124,5 @@ def shown(text: str) -> Shown:
         raise TypeError("only text can be shown")
     cut = given if len(given) <= MAX_SHOWN else f"{given[: MAX_SHOWN - 1]}…"
     made: Shown = object.__new__(Shown)
-    put(made, "_text", f"‹{''.join(map(_escaped, cut))}›{token_hex(2)}")
+    put(made, "_text", f"‹{escaped(cut).translate(_BRACKETS)}›{token_hex(2)}")
     return made
-
-
-def _escaped(character: str) -> str:
-    """Controls, invisible characters and our own brackets never reach a person as they are."""
-    if character in "‹›\\" or (unicodedata.category(character)[0] in "CZ" and character != " "):
-        return f"\\u{{{ord(character):x}}}"
-    return character
