@@ -24,6 +24,9 @@ MAX_STDERR: Final = 4096
 MAX_ENDING_SECONDS: Final = 2.0
 """Seconds that a server has to end after its input is closed, and again after SIGTERM; then it is killed."""
 
+_LAST_LINES: Final = 4
+_ON_VARIABLES: Final = "; of your variables it got HOME, PATH and the like, others only where `--env` names them"
+
 
 class ServerProcess:
     """A server that a command starts, as a transport; entered once. It gets the few variables that the official client passes
@@ -120,15 +123,15 @@ class ServerProcess:
         if status is None:
             return ""
         how = f"it ended with status {status}" if status >= 0 else f"it was ended by signal {-status}"
-        return how + self.last_words
+        return how + self.last_words + (_ON_VARIABLES if status > 0 else "")
 
     @property
     def last_words(self) -> str:
-        """What else is known where it gave no list: rubbish on stdout, the last line on stderr. As the server wrote it."""
+        """What else is known where it gave no list: rubbish on stdout, the last lines on stderr. As the server wrote it."""
         rubbish = self._answers.rubbish if self._answers is not None else ""
-        lines = [line for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [line.strip()[:200] for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
         return (f"; it prints what is no MCP: `{rubbish}`" if rubbish else "") + (
-            f"; it said: {lines[-1].strip()[:300]}" if lines else ""
+            f"; it said: {' / '.join(lines[-_LAST_LINES:])}" if lines else ""
         )
 
 

@@ -65,7 +65,8 @@ async def _tools(server: ServerProcess | ServerUrl, seconds: float) -> list[dict
     task = asyncio.current_task()
     assert task is not None
     if sys.platform != "win32":  # which knows no such signal
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     found: list[dict[str, Any]] | None = None
     most = asyncio.timeout(seconds + MAX_LEAVING_SECONDS)
     try:
@@ -84,7 +85,7 @@ async def _listed(client: Client) -> list[dict[str, Any]]:
         return []
     walked = all_pages(lambda cursor: client.list_tools(cursor=cursor))
     return [
-        tool.model_dump(mode="json", by_alias=True, exclude_unset=True, include=_KEPT)
+        tool.model_dump(by_alias=True, exclude_unset=True, include=_KEPT)
         async for page in walked
         for tool in page.tools
     ]
@@ -104,4 +105,4 @@ def _why(server: ServerProcess | ServerUrl, error: BaseException, seconds: float
         return f"what it answers is no MCP{server.last_words}"
     if isinstance(first, MCPError | ServerRefused | AssemblyError):
         return f"{text}{server.last_words}"
-    return f"it cannot be reached: {text}"
+    return f"it cannot be reached: {text or 'it does not say why'}"

@@ -196,9 +196,9 @@ def _usable(listed: list[dict[str, Any]]) -> tuple[str, Tools]:
     """The text of the list, as the compiler itself will read it."""
     if not listed:
         raise CommandError("the server lists no tools")
-    ordered = json.loads(json.dumps(sorted(listed, key=lambda tool: tool["name"]), sort_keys=True))
-    text = json_text({"tools": [{"name": tool["name"], **tool} for tool in ordered]})
     try:
+        ordered = json.loads(json.dumps(sorted(listed, key=lambda tool: tool["name"]), sort_keys=True))
+        text = json_text({"tools": [{"name": tool["name"], **tool} for tool in ordered]})
         return text, tools_on_the_wire(text)
     except CatalogError as error:
         raise CommandError(f"the server's list cannot be used: {error}") from None

@@ -163,19 +163,26 @@ def test_names_do_not_steer_the_terminal(cli: Cli) -> None:
 
 # --- servers that are not as they should be --------------------------------------------------------------
 
+ON_VARIABLES = "; of your variables it got HOME, PATH and the like, others only where `--env` names them"
 GIVES = "zcpolicy: the server gives no list of tools: "
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {
-    "dies": (odd("dies"), f"{GIVES}it ended with status 3"),
+    "dies": (odd("dies"), f"{GIVES}it ended with status 3{ON_VARIABLES}"),
     "prints rubbish and ends": (
         rude("rubbish"),
-        f"{GIVES}it ended with status 1; it prints what is no MCP: `\\u{{1b}}]0;mine\\u{{7}}hello`; it said: no token given\\u{{1b}}[31m",
+        (f"{GIVES}it ended with status 1; it prints what is no MCP: `\\u{{1b}}]0;mine\\u{{7}}hello`; "
+        f"it said: starting / no token given\\u{{1b}}[31m{ON_VARIABLES}"),
     ),
-    "prints rubbish without end": (rude("lines"), f"{GIVES}it did not answer within 1 s; it prints what is no MCP: `not MCP`"),
+    "prints rubbish without end": (rude("lines"), f"{GIVES}it did not answer within 2 s; it prints what is no MCP: `not MCP`"),
     "two of one name": (odd("twice"), "zcpolicy: the server's list cannot be used: two tools are called `same`"),
     "pages without end": (odd("endless"), f"{GIVES}it lists more than 100 pages"),
     "one page for ever": (rude("loops"), f"{GIVES}it lists more than 100 pages"),
     "a line of 100 MB": (rude("line"), f"{GIVES}it sent more than 33_554_432 bytes"),
     "a tool without a name": (rude("shapeless"), f"{GIVES}what it answers is no MCP"),
+    "a number that has no end": (rude("infinite"), "zcpolicy: the server's list cannot be used: not JSON: `Infinity` is no number"),
+    "a number that is too long, without end": (
+        rude("long"),
+        f'{GIVES}it did not answer within 2 s; it prints what is no MCP: `{{"jsonrpc": "2.0", "id": 3, "result": {{"tools": [{{"name": "l`',
+    ),
     "no tools": (rude("notools"), "zcpolicy: the server lists no tools"),
     "an error": (rude("refuses"), f"{GIVES}log in \\u{{1b}}[2Jfirst"),
     "no such program": (("--", "no-such-server", "-x"), f"{GIVES}it cannot be started: no such file or directory"),
@@ -187,7 +194,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_server_that_gives_no_list_is_one_line(cli: Cli, case: str) -> None:
     words, complaint = WRONG[case]
-    seconds = "1" if "without end" in case and "rubbish" in case else "20"
+    seconds = "2" if "it did not answer within 2 s" in complaint else "30"
     ran = cli("tools", "-o", "a.json", "--timeout", seconds, *words)
     assert (ran.status, ran.out, ran.err) == (2, "", f"{complaint}\n")
     assert not Path("a.json").exists()

@@ -21,7 +21,8 @@ LISTS: dict[str, Any] = {
     "controls": [{**TOOL, "name": "look\x1b[31m\u202e"}],
     "shapeless": [{"description": "no name"}],
     "notools": [],
-    "number": [{**TOOL, "inputSchema": {"type": "object", "properties": {"n": {"default": 1e300}}}}],
+    "long": [{**TOOL, "inputSchema": {"type": "object", "properties": {"n": {"default": "LONG"}}}}],
+    "infinite": [{**TOOL, "inputSchema": {"type": "object", "properties": {"n": {"default": "INFINITE"}}}}],
     "chatty": [TOOL],
     "unsorted": [{**TOOL, "name": "z"}, {**TOOL, "name": "a", "_meta": {"at": time.time()}}],
 }
@@ -71,13 +72,14 @@ if __name__ == "__main__":
         put("Rude server, version 1\n\n")
     if MODE == "rubbish":
         put("\x1b]0;mine\x07hello\n")
-        sys.stderr.write("no token given\x1b[31m\n")
+        sys.stderr.write("starting\n\nno token given\x1b[31m\n")
         sys.exit(1)
     if MODE == "chatty":
         sys.stderr.write("chat\n" * 1_000_000)
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
-            put(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request)}) + "\n")
+            text = json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request)})
+            put(text.replace('"LONG"', "9" * 4400).replace('"INFINITE"', "1e999") + "\n")
     while MODE == "stays":
         time.sleep(600)
