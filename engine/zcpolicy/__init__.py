@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zcpolicy.approvals.question import Absent, Answer, Approve, Approver, Approvers, Later, Question, Reject
     from zcpolicy.approvals.terminal import terminal_approver
-    from zcpolicy.daemon.tools import delegate_tool, memory_tools
     from zcpolicy.events import Event
     from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
     from zcpolicy.ledgers.memory import MemoryLedger
@@ -40,11 +39,16 @@ if TYPE_CHECKING:
     from zcpolicy.memory_stores.sqlite import SqliteMemory
     from zcpolicy.parity.probe import Path
     from zcpolicy.prices import GenaiPrices, PriceTable
+    from zcpolicy.registry.host_tools import (
+        delegate_tool,
+        load_skill_tool,
+        memory_tools,
+        pipeline_tool,
+        tool_search_tool,
+    )
     from zcpolicy.registry.mcp_servers import HttpServer as HttpServer
     from zcpolicy.registry.mcp_servers import StdioServer as StdioServer
-    from zcpolicy.registry.pipeline import pipeline_tool
     from zcpolicy.registry.scoped import ScopedToolRegistry
-    from zcpolicy.registry.search import tool_search_tool
     from zcpolicy.registry.sources import (
         AssemblyError,
         HostTool,
@@ -62,7 +66,6 @@ else:
     _LATER = {
         "approvals.question": ("Absent", "Answer", "Approve", "Approver", "Approvers", "Later", "Question", "Reject"),
         "approvals.terminal": ("terminal_approver",),
-        "daemon.tools": ("delegate_tool", "memory_tools"),
         "events": ("Event",),
         "ledgers.contract": ("Ledger", "LedgerUnavailable"),
         "ledgers.memory": ("MemoryLedger",),
@@ -81,10 +84,9 @@ else:
         "memory_stores.sqlite": ("SqliteMemory",),
         "parity.probe": ("Path",),
         "prices": ("GenaiPrices", "PriceTable"),
+        "registry.host_tools": ("delegate_tool", "load_skill_tool", "memory_tools", "pipeline_tool", "tool_search_tool"),
         "registry.mcp_servers": ("HttpServer", "StdioServer"),
-        "registry.pipeline": ("pipeline_tool",),
         "registry.scoped": ("ScopedToolRegistry",),
-        "registry.search": ("tool_search_tool",),
         "registry.sources": (
             "AssemblyError", "HostTool", "InnerCall", "McpServer", "ServerRefused", "SkillSource", "ToolContext",
             "ToolResult", "ToolSources", "ToolSpec",
@@ -174,6 +176,7 @@ __all__ = [
     "delegate_tool",
     "fork",
     "load_compiled",
+    "load_skill_tool",
     "memory_tools",
     "pipeline_tool",
     "restore",

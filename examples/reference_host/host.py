@@ -19,8 +19,8 @@ from zcpolicy.daemon.paths.channel import Channel
 from zcpolicy.daemon.paths.gateway import application
 from zcpolicy.daemon.paths.run import later, run_due
 from zcpolicy.daemon.schedule import Schedule
-from zcpolicy.daemon.tools import delegate_tool
 from zcpolicy.loop.scripted import ScriptedModel, calls
+from zcpolicy.registry.host_tools import delegate_tool
 
 HERE = Path(__file__).parent
 NIGHT = 1_800_000_000.0

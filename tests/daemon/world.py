@@ -20,7 +20,6 @@ from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import later, run_due, run_once
 from zcpolicy.daemon.paths.step import Workflow, WorkflowStep, run_workflow
 from zcpolicy.daemon.schedule import Schedule
-from zcpolicy.daemon.tools import delegate_tool, memory_tools
 from zcpolicy.daemon.wire import answer_of
 from zcpolicy.events import Event
 from zcpolicy.facts import Session, ToolName
@@ -28,9 +27,8 @@ from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.scripted import ScriptedModel, Step, calls
 from zcpolicy.memory_stores.in_memory import InMemoryStore
+from zcpolicy.registry.host_tools import delegate_tool, memory_tools, pipeline_tool, tool_search_tool
 from zcpolicy.registry.mcp_servers import StdioServer
-from zcpolicy.registry.pipeline import pipeline_tool
-from zcpolicy.registry.search import tool_search_tool
 from zcpolicy.registry.site import OPEN, Site
 from zcpolicy.registry.sources import Group, HostTool, McpServer, ToolContext, ToolResult, ToolSources
 

@@ -35,7 +35,7 @@ RUNS = {  # the `run` of a decision, of a reader, of an event loop
     EXECUTION, LOOP, GATE, BATCH, CONTEXT, "zcpolicy/approvals/ask.py", "zcpolicy/approvals/asking.py", "zcpolicy/approvals/binding.py",
     "zcpolicy/approvals/hearing.py", "zcpolicy/approvals/outcome.py", "zcpolicy/approvals/settling.py", "zcpolicy/budgets.py",
     "zcpolicy/decision.py", "zcpolicy/loop/admitted.py", "zcpolicy/loop/report.py", "zcpolicy/loop/unbroken.py",
-    "zcpolicy/memory.py", "zcpolicy/parity/suite.py", "zcpolicy/parity/tools.py", "zcpolicy/permits.py", "zcpolicy/registry/pipeline.py",
+    "zcpolicy/memory.py", "zcpolicy/parity/suite.py", "zcpolicy/parity/tools.py", "zcpolicy/permits.py", "zcpolicy/registry/host_tools.py",
     "zcpolicy/registry/view.py", "zcpolicy/predicates/shell_dress.py", "zcpolicy/predicates/shell_lexer.py",
     "zcpolicy/predicates/shell_reader.py", "policy_lang/cli/decide.py", "policy_lang/cli/parity.py", "policy_lang/cli/server_tools.py", "policy_lang/parse.py",
 }  # fmt: skip

@@ -9,10 +9,10 @@ import pytest
 from tests.loop.stage import Stage, play, stage
 from zcpolicy import PermitError, ResolvedAgentExecution, Session
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Question
-from zcpolicy.loop.context import load_skill_tool
 from zcpolicy.loop.scripted import ScriptedModel, calls
 from zcpolicy.memory import MemoryEntry, MemoryRefused, MemoryScope, genuine_scope
 from zcpolicy.memory_stores.in_memory import InMemoryStore
+from zcpolicy.registry.host_tools import load_skill_tool
 from zcpolicy.registry.sources import InnerCall, SkillSource, ToolContext, ToolResult
 
 LOOK = ("look", {"at": "x"})

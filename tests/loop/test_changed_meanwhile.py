@@ -11,7 +11,7 @@ from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Quest
 from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.loop.gate import Admitted, Lapsed, Refused, admit, admit_all
 from zcpolicy.loop.scripted import calls
-from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.host_tools import pipeline_tool
 from zcpolicy.registry.sources import InnerCall, ToolContext
 
 URL = {"url": "https://x.org/"}

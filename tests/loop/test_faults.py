@@ -21,7 +21,7 @@ from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
 from zcpolicy.loop.messages import Message, ModelRequest, ModelResponse
 from zcpolicy.loop.scripted import ScriptedModel, calls
-from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.host_tools import pipeline_tool
 from zcpolicy.registry.sources import ToolContext
 from zcpolicy.sessions import restore, save
 

@@ -10,11 +10,10 @@ from tests.loop.stage import TOOLS, Stage, play, stage, told
 from zcpolicy import PermitError, ResolvedAgentExecution, ResolveError, Session
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Later, Question
 from zcpolicy.loop.access import ResolvedModelAccess
-from zcpolicy.loop.context import load_skill_tool
 from zcpolicy.loop.loop import run_tool_call_loop
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.scripted import ScriptedModel, calls
-from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.host_tools import load_skill_tool, pipeline_tool
 from zcpolicy.registry.sources import SkillSource, ToolContext, ToolResult
 from zcpolicy.tickets import Ticket, redeemed
 

@@ -10,7 +10,7 @@ import pytest
 from tests.loop.stage import Stage, play, stage, told
 from zcpolicy.loop import bounded
 from zcpolicy.loop.scripted import ScriptedModel, calls
-from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.host_tools import pipeline_tool
 from zcpolicy.registry.sources import ToolContext, ToolResult
 
 LOOK = ("look", {"at": "x"})

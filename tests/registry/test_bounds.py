@@ -9,7 +9,7 @@ from tests.registry.offers import Shelf, registry, run_of
 from zcpolicy.registry import connecting
 from zcpolicy.registry.assemble import MAX_CALLER_TOOLS, caller_names
 from zcpolicy.registry.connecting import MAX_SERVER_TOOLS, checked
-from zcpolicy.registry.pipeline import MAX_STEPS, pipeline_tool
+from zcpolicy.registry.host_tools import MAX_STEPS, pipeline_tool
 from zcpolicy.registry.search import MAX_FOUND, MAX_QUERY_CHARACTERS, matching
 from zcpolicy.registry.sources import AssemblyError, McpServer, McpTool, ToolResult, ToolSources, ToolSpec
 

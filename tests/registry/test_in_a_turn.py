@@ -14,9 +14,8 @@ from zcpolicy.loop.loop import run_tool_call_loop
 from zcpolicy.loop.messages import Message, ModelRequest
 from zcpolicy.loop.scripted import ScriptedModel, calls
 from zcpolicy.registry.capabilities import MAX_PINNED_CHARACTERS
-from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.host_tools import pipeline_tool, tool_search_tool
 from zcpolicy.registry.scoped import ScopedToolRegistry
-from zcpolicy.registry.search import tool_search_tool
 from zcpolicy.registry.sources import HostTool, Json, McpServer, ToolContext, ToolSources
 from zcpolicy.sessions import restore, save
 

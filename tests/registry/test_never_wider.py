@@ -10,8 +10,8 @@ from tests.clock import Clock
 from tests.properties.both import START, engine_run, program
 from tests.registry.offers import Shelf
 from tests.strategies import Story, sketches, stories
+from zcpolicy.registry.host_tools import tool_search_tool
 from zcpolicy.registry.scoped import ScopedToolRegistry
-from zcpolicy.registry.search import tool_search_tool
 from zcpolicy.registry.sources import Group, HostTool, Json, McpServer, SkillSource, ToolContext, ToolSources
 
 GROUPS: tuple[Group, ...] = ("", "memory", "delivery")

@@ -23,7 +23,7 @@ from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, TurnState, run_tool_call_loop
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.scripted import ScriptedModel, Step, calls
-from zcpolicy.registry.pipeline import pipeline_tool
+from zcpolicy.registry.host_tools import pipeline_tool
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import HostTool, McpServer, ToolContext, ToolResult, ToolSources
 

@@ -7,11 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from zcpolicy.daemon.settings import McpSettings, Secret
-from zcpolicy.daemon.tools import delegate_tool, memory_tools
 from zcpolicy.exact import is_object
 from zcpolicy.memory_stores.contract import MemoryStore
-from zcpolicy.registry.pipeline import pipeline_tool
-from zcpolicy.registry.search import tool_search_tool
+from zcpolicy.registry.host_tools import delegate_tool, memory_tools, pipeline_tool, tool_search_tool
 from zcpolicy.registry.sources import HostTool, McpConnection, McpServer, ToolContext, ToolResult
 from zcpolicy.tickets import Ticket
 

@@ -1,6 +1,6 @@
 """What a running tool may do, all of it within the execution that called it, and as long as its call is under way.
 
-In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a `ToolContext`; the tool `load_skill`.
+In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a `ToolContext`.
 
 INVARIANT: whatever is given out here asks `CallContext._acting` at each use; what takes time is cut off when the call ends.
 """
@@ -23,7 +23,7 @@ from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, admit_all, perf
 from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
 from zcpolicy.refusals import PermitError, ResolveError
-from zcpolicy.registry.sources import USUAL_FOUND, HostTool, InnerCall, RegistryView, ToolContext, ToolResult, ToolSpec
+from zcpolicy.registry.sources import USUAL_FOUND, InnerCall, RegistryView, ToolResult, ToolSpec
 from zcpolicy.state.caller import Caller, caller_for
 from zcpolicy.texts import spelled
 from zcpolicy.tickets import Ticket, ticket_for
@@ -245,21 +245,3 @@ def _not_made(outcome: Refused | Paused | None) -> str:
     if outcome is None:
         return CHANGED
     return f"The call was not made: {outcome.text if isinstance(outcome, Refused) else NEEDS_A_PERSON}"
-
-
-def load_skill_tool(name: str = "load_skill") -> HostTool:
-    """The host tool `load_skill(skill: string)`, for policies that declare it."""
-    parameters = {
-        "type": "object",
-        "properties": {"skill": {"type": "string"}},
-        "required": ["skill"],
-        "additionalProperties": False,
-    }
-    return HostTool(name, "Loads a skill: gives its instructions, under its rules.", parameters, _load_skill)
-
-
-async def _load_skill(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-    try:
-        return ToolResult(context.load_skill(arguments["skill"]))
-    except ResolveError as error:
-        return ToolResult(f"The skill was not loaded: {error}.", ok=False)

@@ -14,7 +14,7 @@ from zcpolicy.memory import MemoryRefused
 from zcpolicy.memory_stores.in_memory import InMemoryStore
 from zcpolicy.parity.seen import LONG_END, LONG_START, PINNED, Ran, Seen
 from zcpolicy.parity.world import FRONT
-from zcpolicy.registry.search import tool_search_tool
+from zcpolicy.registry.host_tools import tool_search_tool
 from zcpolicy.registry.sources import (
     Group,
     HostTool,
