@@ -1,0 +1,199 @@
+"""`zcpolicy log`: whether a decision log is what was written, and what it says.
+
+In: the folder of a log, or one of its files. Out: what is wrong with it, status 1 if anything is; or its lines, those that are wanted.
+"""
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from policy_lang.cli.errors import CommandError
+from policy_lang.cli.options import Command, format_option
+from policy_lang.render.as_json import json_text
+from policy_lang.render.colour import Piece, paint, wants_colour
+from policy_lang.render.visible import visible
+from zcpolicy.exact import is_list, is_object
+
+if TYPE_CHECKING:
+    from zcpolicy.daemon.log.line import Line
+    from zcpolicy.daemon.log.verify import Finding, Place, Verified
+
+_AGO: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_HEADS: Final = "whoever may write there could write it all anew: compare with a head that was kept elsewhere (--head)"
+
+
+@click.group("log", epilog="Example: zcpolicy log verify var/log")
+def command() -> None:
+    """Look into a decision log: whether it is whole, and what it says."""
+
+
+def _path_argument(command: Command) -> Command:
+    """`PATH`: the folder of a log, or one of its files."""
+    return click.argument("path", type=click.Path(path_type=Path))(command)
+
+
+@command.command("verify", epilog="Example: zcpolicy log verify var/log --head 8e15d5de…")
+@_path_argument
+@click.option("--head", metavar="HASH", help="The hash of a line that was kept elsewhere; one line has to have it.")
+@format_option()
+def verify_command(path: Path, head: str | None, style: str) -> int:
+    """Say whether lines were altered, put in, taken out, reordered or cut off, and where."""
+    from zcpolicy.daemon.log.line import is_hash
+    from zcpolicy.daemon.log.verify import verify
+
+    if head is not None and not is_hash(head):
+        raise CommandError("--head takes the `sha256` of a line: 64 hexadecimal digits, small")
+    try:
+        found = verify(path, head)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if style == "json":
+        print(json_text(_verified_json(found)), end="")
+    elif style == "plain":
+        for finding in found.problems:
+            print(f"{_where(finding.place)}: {finding.text}")
+        for finding in found.notes:
+            print(f"{_where(finding.place)}: note: {finding.text}")
+    else:
+        print(paint(_verified(found, head), colour=wants_colour(sys.stdout)), end="")
+    return int(not found.is_sound)
+
+
+@command.command("show", epilog="Example: zcpolicy log show var/log --agent coder --kind call --since 1h")
+@_path_argument
+@click.option("--client", metavar="C", help="Only what was done for this client.")
+@click.option("--agent", metavar="A", help="Only what this agent did.")
+@click.option("--channel", metavar="SURFACE", help="Only what came by this surface: channel, gateway, rpc, run, …")
+@click.option("--session", metavar="S", help="Only what was done in this session.")
+@click.option("--kind", metavar="K", help="Only lines of this kind: call, approval, turn, …, host, log.")
+@click.option("--since", metavar="T", help="Not before: 2026-11-30, 2026-11-30T21:00 (UTC), or 10m, 2h, 3d ago.")
+@click.option("--until", metavar="T", help="Before: as --since.")
+@format_option()
+def show_command(path: Path, since: str | None, until: str | None, style: str, **who: str | None) -> int:
+    """Print the lines of a log, oldest first; `--format json` prints one object per line."""
+    from zcpolicy.daemon.log.show import Wanted, show
+
+    wanted = Wanted(**who, since=_moment("since", since), until=_moment("until", until))
+    colour, bad = style == "human" and wants_colour(sys.stdout), 0
+    try:
+        for place, line in show(path, wanted):
+            if line is None:
+                bad += 1
+                print(f"zcpolicy: {_where(place)} is no line of the log, or was altered", file=sys.stderr)
+            elif style == "json":
+                print(_line_json(line))
+            else:
+                print(paint(_line(line), colour=colour), end="")
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise _unreadable(path, error) from None
+    return int(bad > 0)
+
+
+def _unreadable(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"`{visible(str(path))}` cannot be read: {(error.strerror or str(error)).lower()}")
+
+
+def _where(place: "Place") -> str:
+    line = f":{place.line}" if place.line else ""
+    return visible(place.file) + line + (f": line {place.seq}" if place.seq else "")
+
+
+def _verified(found: "Verified", head: str | None) -> Iterator[Piece]:
+    for finding in found.problems:
+        yield Piece(f"{_where(finding.place)}: ", "strong")
+        yield Piece(f"{finding.text}\n")
+    for finding in found.notes:
+        yield Piece(f"{_where(finding.place)}: {finding.text}\n", "faint")
+    if found.more:
+        yield Piece(f"and {found.more} more\n")
+    counts = f"{_count(found.lines, 'line')} in {_count(found.files, 'file')}"
+    if found.first > 1 and found.whole:
+        counts += f"; the first {found.first - 1} were removed by rotation, in {_count(found.gone.files, 'file')}"
+    if found.problems:
+        yield Piece(f"{counts}: {_count(len(found.problems) + found.more, 'problem')}\n", "error")
+    else:
+        yield Piece(f"{counts}: sound\n", "good")
+    yield Piece(f"head: line {found.head.seq}, {found.head.sha256}\n")
+    if head is None and not found.problems:
+        yield Piece(f"{_HEADS}\n", "faint")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _verified_json(found: "Verified") -> dict[str, Any]:
+    def told(finding: "Finding") -> dict[str, Any]:
+        return {**finding.place._asdict(), "text": finding.text}
+
+    return {
+        "sound": found.is_sound,
+        "files": found.files,
+        "lines": found.lines,
+        "first": found.first,
+        "head": {"seq": found.head.seq, "sha256": found.head.sha256},
+        "gone": {"files": found.gone.files, "lines": found.gone.lines},
+        "problems": [told(one) for one in found.problems],
+        "more": found.more,
+        "notes": [told(one) for one in found.notes],
+    }
+
+
+def _line_json(line: "Line") -> str:
+    from json import dumps
+
+    return dumps({**line.entry, "sha256": line.sha256})
+
+
+def _line(line: "Line") -> Iterator[Piece]:
+    from zcpolicy.texts import json_text as shown
+
+    at, kind = str(line.entry.get("at", "")), str(line.entry.get("kind", ""))
+    yield Piece(f"{visible(at[:23].replace('T', ' '))} ", "faint")
+    yield Piece(f"{visible(kind):<10} ", "strong")
+    if line.who:
+        names = (str(line.who.get(name) or "-") for name in ("agent", "client", "session", "surface"))
+        yield Piece(f"{visible(' '.join(names))}: ")
+    said = dict(line.said)
+    decision: Any = said.pop("decision", None)
+    if is_object(decision):
+        yield from _decision(decision, said)
+    yield Piece(f"{shown(said)}\n" if said else "\n")
+
+
+def _decision(decision: dict[str, Any], said: dict[str, Any]) -> Iterator[Piece]:
+    """A call as people say it; `said` loses what is told so."""
+    from zcpolicy.texts import json_text as shown
+
+    tool: Any = decision.get("tool")
+    name = "/".join(map(str, tool)) if is_list(tool) else str(tool)
+    effect = str(decision.get("effect"))
+    yield Piece(f"{visible(str(said.pop('phase', '')))} ")
+    yield Piece(f"{visible(name)} {shown(decision.get('arguments'))} ")
+    yield Piece(
+        f"{visible(effect)} ({visible(str(decision.get('reason')))}) ", "good" if effect == "allow" else "warning"
+    )
+
+
+def _moment(option: str, text: str | None) -> str | None:
+    """A time as lines have it. Raises CommandError."""
+    from zcpolicy.daemon.log.line import moment
+
+    if text is None:
+        return None
+    if text[:-1].isdecimal() and text[-1:] in _AGO:
+        return moment(time() - timedelta(seconds=min(int(text[:-1][:12]), 10**11) * _AGO[text[-1]]).total_seconds())
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise CommandError(
+            f"--{option} `{visible(text[:40])}` is no time: write 2026-11-30, 2026-11-30T21:00 or 10m"
+        ) from None
+    return moment((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
