@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from policy_lang.catalog.mcp import read_tools
+from policy_lang.cli import server_process
 from tests.registry.test_servers import listening
 
 from .conftest import Cli
@@ -211,8 +212,9 @@ def stat(pid: int) -> str:
 
 @pytest.mark.parametrize(("mode", "status"), [("stays", 0), ("hangs", 2)])
 def test_a_server_that_will_not_end_is_ended_with_all_that_it_started(
-    cli: Cli, tmp_path: Path, mode: str, status: int
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, status: int
 ) -> None:
+    monkeypatch.setattr(server_process, "MAX_ENDING_SECONDS", 0.5)
     pids = tmp_path / "pids"
     seconds = "3" if mode == "hangs" else "30"
     ran = cli("tools", "-o", "a.json", "--timeout", seconds, *rude(mode, str(pids)))
