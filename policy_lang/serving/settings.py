@@ -18,6 +18,7 @@ from policy_lang.serving.secrets import ledger_url
 from policy_lang.serving.supplies import channels_in, factories_in, mcp_in, model_in
 from policy_lang.serving.toml import MAX_SETTINGS_BYTES, Document, read_toml
 from policy_lang.source import Source, Span
+from zcpolicy.daemon.log.settings import MIN_FILE_BYTES
 from zcpolicy.daemon.schedule import MAX_JOB_CHARACTERS, MIN_EVERY_SECONDS
 from zcpolicy.daemon.settings import (
     MAX_DRAIN_SECONDS,
@@ -39,6 +40,12 @@ MAX_PORT: Final = 65_535
 """The highest port."""
 MAX_EVERY_SECONDS: Final = 366 * 86_400.0
 """Seconds between two runs of a scheduled job."""
+
+MAX_LOG_BYTES: Final = 100_000_000_000
+"""Bytes of one file of the log that settings may allow."""
+MAX_LOG_FILES: Final = 1_000_000
+"""Files of the log that settings may have kept."""
+SYNCS: Final = ("interval", "every")
 
 _HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}")
 
@@ -257,10 +264,15 @@ def _log(top: Table) -> LogSettings:
     usual = LogSettings()
     if table is None:
         return usual
+    synced = table.text("sync")
     made = LogSettings(
-        table.size("rotate", usual.rotate, 10_000, 100_000_000_000), table.number("keep", usual.keep, 1, 1_000_000)
+        table.size("rotate", usual.rotate, MIN_FILE_BYTES, MAX_LOG_BYTES),
+        table.number("keep", usual.keep, 1, MAX_LOG_FILES),
+        synced == "every",
     )
     table.done()
+    if synced is not None:
+        table.word(synced, SYNCS, "way to sync", ("sync",))
     return made
 
 

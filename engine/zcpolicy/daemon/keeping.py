@@ -3,15 +3,15 @@
 In: `Settings`. Out: `Kept`, whose parts are let go of by the stack that they are put on.
 """
 
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
+from zcpolicy.daemon.log.chain import DecisionLog
+from zcpolicy.daemon.log.settings import Rotation
 from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.daemon.settings import Secret, Settings
 from zcpolicy.daemon.tokens import Tokens
-from zcpolicy.events import Event, nowhere
 from zcpolicy.extras import missing
 from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
 from zcpolicy.ledgers.memory import MemoryLedger
@@ -26,24 +26,27 @@ SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Everything that outlives a turn. `record`: where what happens is put on record."""
+    """Everything that outlives a turn. `log`: what happens is put on record there, or nothing is permitted."""
 
     tokens: Tokens
     ledger: Ledger
     minting: Minting
     memory: MemoryStore
     schedule: Schedule
-    record: Callable[[Event], None]
+    log: DecisionLog
 
 
 def keep(settings: Settings, stack: AsyncExitStack) -> Kept:
     """Opens it all. Raises what opening raises; what was opened before is on the stack."""
+    rotation = Rotation(settings.log.rotate, keep=settings.log.keep)
+    log = DecisionLog(settings.log_folder, sync="every" if settings.log.every else "interval", rotation=rotation)
+    stack.callback(log.close)
     tokens = Tokens(settings.tokens_file)
     tokens.holders()  # a file that cannot be used is said now, and not to the first client
     ledger, minting = _shared(settings, stack)
     memory = SqliteMemory(settings.memory_file)
     stack.callback(memory.close)
-    return Kept(tokens, ledger, minting, memory, Schedule(settings.schedule_file), nowhere)
+    return Kept(tokens, ledger, minting, memory, Schedule(settings.schedule_file), log)
 
 
 def _shared(settings: Settings, stack: AsyncExitStack) -> tuple[Ledger, Minting]:

@@ -16,6 +16,7 @@ from zcpolicy.daemon.doors import Doors
 from zcpolicy.daemon.folders import make_own
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.keeping import Kept, keep
+from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.models import models_of
 from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import Ran, later
@@ -42,7 +43,7 @@ AT_ONCE: Final = 128
 
 _CANNOT_START: Final = (
     SettingsError, TokensError, LedgerUnavailable, MemoryUnavailable, ScheduleError, KeptError, MintingError, Unreadable,
-    CompiledError, OSError, ImportError,
+    CompiledError, LogError, OSError, ImportError,
 )  # fmt: skip
 
 
@@ -116,11 +117,11 @@ class Daemon:
         )
         http = settings.http
         doors = Doors(of_client=http.turns, drain=settings.drain) if http else Doors(drain=settings.drain)
-        self._host = Host(
-            policy.resolver, sources, models, record=kept.record, place=self._place, system=settings.session.system,
+        self.host = Host(
+            policy.resolver, sources, models, record=kept.log, place=self._place, system=settings.session.system,
             doors=doors, minting=kept.minting,
         )  # fmt: skip
-        return self._host
+        return self.host
 
     async def _generations(self, kept: Kept) -> Generations:
         policy, protected = self.settings.policy, self.protected()
@@ -200,11 +201,11 @@ class Daemon:
         session.never = frozenset(declared) - frozenset(told.context)  # a rule that needs one is refused, by name
 
     def _later(self, ticket: Ticket, text: str, after: float, every: float | None) -> str:
-        return later(self._host, self._kept.schedule, ticket, text, time() + after, every=every)
+        return later(self.host, self._kept.schedule, ticket, text, time() + after, every=every)
 
     async def _steps(self, ticket: Ticket, steps: list[tuple[str, str]]) -> list[tuple[str, str, str]]:
         wanted = tuple(WorkflowStep(prompt, agent) for agent, prompt in steps)
-        return [(one.agent, one.status, one.text) for one in await run_procedure(self._host, ticket, wanted)]
+        return [(one.agent, one.status, one.text) for one in await run_procedure(self.host, ticket, wanted)]
 
     def _ran(self, ran: Ran) -> None:
         if ran.refused:
@@ -214,7 +215,7 @@ class Daemon:
 
     def status(self) -> dict[str, Any]:
         """JSON: the policy in force with the last failure, targets and staleness; what goes on; what is wrong."""
-        host = self._host
+        host = self.host
         return {
             "policy": self._policy.status(),
             "agents": {name: list(agent.surfaces) for name, agent in self.settings.agents.items()},
@@ -229,7 +230,7 @@ class Daemon:
     async def unready(self) -> list[str]:
         """Why no turn should be sent here; nothing if there is no reason."""
         found: list[str] = []
-        if self._host.doors.closing:
+        if self.host.doors.closing:
             found.append("the daemon is about to stop")
         if self._policy.resolver.newest.suspended:
             found.append(f"the policy decides nothing: {self._policy.resolver.newest.suspended}")
@@ -245,6 +246,7 @@ class Daemon:
 
     async def _reloaded(self) -> dict[str, Any]:
         done = await self._policy.reload()
+        self._kept.log.note("reload", asked="over HTTP", went=not isinstance(done, Failure))
         if isinstance(done, Failure):
             return {"reloaded": False, "failure": done.to_json()}
         return {"reloaded": True, "generation": done.generation, "new": done.is_new, "changed": list(done.changed)}

@@ -135,10 +135,13 @@ class ChannelSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """`rotate`: bytes after which a new file is begun; `keep`: files that are kept."""
+    """`rotate`: bytes after which a new file is begun; `keep`: files that are kept. `every`: a line is on the disk before its call
+    goes on; else within a second.
+    """
 
     rotate: int = 100_000_000
     keep: int = 30
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)
