@@ -83,9 +83,9 @@ PLACES: dict[str, set[str]] = {
     ".run": {ASSEMBLY, SCOPED, "zcpolicy/registry/sources.py", *RUNS},  # sources: whether it is a coroutine function
     ".call": {ASSEMBLY, "zcpolicy/approvals/outcome.py", "zcpolicy/approvals/settling.py", "policy_lang/cli/test.py"},
     ".offers": {ASSEMBLY, "zcpolicy/registry/view.py"},
-    ".builtins": {ASSEMBLY},
+    ".builtins": {ASSEMBLY, "zcpolicy/daemon/factories.py"},
     ".peripherals": {ASSEMBLY, "zcpolicy/parity/tools.py"},
-    ".sources": {HOST, DIRECT, "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
+    ".sources": {HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
     # what is private, sealed or on record
     FOREIGN: {RESOLVER, "zcpolicy/authority.py", "zcpolicy/program.py"},
     "_records": {SCOPED},
@@ -95,15 +95,15 @@ PLACES: dict[str, set[str]] = {
     "import put": {*SEALED, "zcpolicy/authority.py", "zcpolicy/combine.py", "zcpolicy/facts.py", "zcpolicy/lineage.py", "zcpolicy/sessions.py", "zcpolicy/stack.py"},
     # ways to a name that is not said
     UNKNOWN: {
-        NAMES, "zcpolicy/call.py", "zcpolicy/operands.py", "zcpolicy/parity/probe.py", "zcpolicy/program.py", "zcpolicy/records.py",
+        NAMES, "zcpolicy/call.py", "zcpolicy/daemon/factories.py", "zcpolicy/operands.py", "zcpolicy/parity/probe.py", "zcpolicy/program.py", "zcpolicy/records.py",
         "zcpolicy/sessions.py", "policy_lang/__init__.py", "policy_lang/cli/parity.py", "policy_lang/format.py",
         "policy_lang/syntax/declarations.py",
     },
     "importlib": {
-        NAMES, "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
+        NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
         "policy_lang/render/sarif.py",
     },
-    "import_module": {NAMES, "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
+    "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},
     "vars": {"zcpolicy/prices.py"},
     "globals": {NAMES},

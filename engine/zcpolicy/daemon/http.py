@@ -16,6 +16,7 @@ from zcpolicy.daemon.settings import HttpSettings
 from zcpolicy.daemon.tokens import Holder, Tokens, TokensError
 from zcpolicy.daemon.wire import BadInput, only, read_object, text_in
 from zcpolicy.extras import missing
+from zcpolicy.state.audit import Handles
 
 try:
     from starlette.applications import Starlette
@@ -37,12 +38,13 @@ Json = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What operators see and do. `status`: JSON of everything; `unready`: reasons why no turn should be sent here.
-    `reload`: loads the policy anew, and says what came of it.
+    `reload`: loads the policy anew, and says what came of it. `handles`: the state that tools share.
     """
 
     status: Callable[[], Json]
     unready: Callable[[], Awaitable[Sequence[str]]]
     reload: Callable[[], Awaitable[Json]]
+    handles: Handles
 
 
 def application(
@@ -59,15 +61,20 @@ def application(
 
     def client(request: Request) -> str:
         holder: Holder | None = request.state.holder
-        return host.sessions.client("gateway", LOCAL if holder is None else f"token {holder.name}")
+        return host.sessions.client("gateway", LOCAL if holder is None else _key(holder))
 
     clients = routes(host, agents, client) if agents else []
-    operators = _Operators(tokens, shown)
+    operators = _Operators(host, tokens, shown)
     served = Starlette(
         routes=[*_health(shown), *clients, *operators.routes(), *operator_routes],
         exception_handlers={HTTPException: _plain, BadInput: _bad, TokensError: _bad, Exception: _fault},
     )
     return Guard(served, tokens, settings, port)
+
+
+def _key(holder: Holder) -> str:
+    """Under which a holder is a client: whoever gets a new token under an old name has the old purse."""
+    return f"token {holder.name}"
 
 
 def _health(shown: Shown) -> list[Route]:
@@ -93,6 +100,7 @@ def _health(shown: Shown) -> list[Route]:
 class _Operators:
     """Routes for those who run the daemon."""
 
+    host: Host
     tokens: Tokens
     shown: Shown
 
@@ -100,6 +108,7 @@ class _Operators:
         return [
             Route("/status", self._status, methods=["GET"]),
             Route("/reload", self._reload, methods=["POST"]),
+            Route("/handles", self._handles, methods=["GET"]),
             Route("/tokens", self._listed, methods=["GET"]),
             Route("/tokens", self._added, methods=["POST"]),
             Route("/tokens/{name}", self._revoked, methods=["DELETE"]),
@@ -113,9 +122,15 @@ class _Operators:
             only(read_object(await request.body()))
         return JSONResponse(await self.shown.reload())
 
+    async def _handles(self, request: Request) -> Response:
+        asked = dict(request.query_params)
+        only(asked, "client", "agent", "channel", "session")
+        return JSONResponse(await asyncio.to_thread(self.shown.handles.to_json, **asked))
+
     async def _listed(self, _request: Request) -> Response:
         holders = await asyncio.to_thread(self.tokens.holders)
-        return JSONResponse({"tokens": [told_holder(one) for one in holders]})
+        told = [{**told_holder(one), "client": self.host.sessions.client("gateway", _key(one))} for one in holders]
+        return JSONResponse({"tokens": told})
 
     async def _added(self, request: Request) -> Response:
         members = read_object(await request.body())

@@ -13,6 +13,7 @@ from time import monotonic, time
 from typing import Any, Final
 
 from zcpolicy.daemon.doors import Doors
+from zcpolicy.daemon.factories import listen, registered
 from zcpolicy.daemon.folders import make_own
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.keeping import Kept, keep
@@ -35,12 +36,13 @@ from zcpolicy.reload.generations import Failure, Generations
 from zcpolicy.reload.kept import KeptError
 from zcpolicy.reload.sources import Compile, PolicySource, Unreadable
 from zcpolicy.resolver import Resolver
+from zcpolicy.state.audit import Handles
+from zcpolicy.state.lifecycle import Lifecycle
 from zcpolicy.state.minting import MintingError
+from zcpolicy.state.versions import SourceVersions
 from zcpolicy.tickets import Ticket
 
-AT_ONCE: Final = 128
-"""Exit status of a daemon that was told to stop twice, the signal's number added."""
-
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _CANNOT_START: Final = (
     SettingsError, TokensError, LedgerUnavailable, MemoryUnavailable, ScheduleError, KeptError, MintingError, Unreadable,
     CompiledError, LogError, OSError, ImportError,
@@ -60,6 +62,9 @@ class Daemon:
         self._told = told
         self._stopping = asyncio.Event()
         self._began = monotonic()
+        self.handles = Handles()
+        self._versions = SourceVersions()
+        self._tools = Lifecycle(self.handles, self._versions)
         self.addresses: dict[str, str] = {}
 
     # --- what it does ------------------------------------------------------------------------------------------------
@@ -67,24 +72,27 @@ class Daemon:
     async def run(self) -> None:
         """Serves until `stop`, or SIGTERM, or SIGINT. Raises Broken for a policy with errors, StartFailed for all else."""
         loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
-            loop.add_signal_handler(number, self._stopped, number)
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._stopped)
         try:
             async with self.serving():
                 await self._stopping.wait()
         finally:
-            for number in signals:
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
 
     def stop(self) -> None:
         """Begins to stop."""
         self._stopping.set()
 
-    def _stopped(self, number: int) -> None:
-        """A second signal does not wait: what is reserved is given back by the ledger when its lease is over."""
-        if self._stopping.is_set():
-            os._exit(AT_ONCE + number)
+    def _stopped(self) -> None:
+        """A second signal ends the process at once, whatever it does: what is reserved comes back when its lease is over."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
         self._told("stopping: no turn begins any more")
         self.stop()
 
@@ -112,9 +120,10 @@ class Daemon:
         self._kept = kept = await asyncio.to_thread(keep, settings, stack)
         self._policy = policy = await self._generations(kept)
         await stack.enter_async_context(policy)
-        sources = ToolSources(
-            builtins=builtin_tools(kept.memory, self._later, self._steps), servers=mcp_servers(settings.mcp)
-        )
+        own = builtin_tools(kept.memory, self._later, self._steps)
+        stack.push_async_callback(self._released)
+        theirs = await registered(settings.factories, self._tools, own)
+        sources = ToolSources(builtins=(*own, *theirs), servers=mcp_servers(settings.mcp))
         http = settings.http
         doors = Doors(of_client=http.turns, drain=settings.drain) if http else Doors(drain=settings.drain)
         self.host = Host(
@@ -133,7 +142,7 @@ class Daemon:
             source = PolicySource.of_folder(policy.folder) if policy.folder else PolicySource.of_layers(policy.layers)
             return Generations.start(
                 source, self._compiler, self.settings.state.folder, make=make, max_staleness=policy.max_staleness,
-                hangup=True, told=policy.watch,
+                bump=lambda: self._versions.bump("policy"), hangup=True, told=policy.watch,
             )  # fmt: skip
 
         return await asyncio.to_thread(start)
@@ -144,6 +153,8 @@ class Daemon:
         kept.schedule.hold(OF_SETTINGS, jobs_of(settings.schedule, time()))
         timing = asyncio.create_task(keep_time(host, kept.schedule, self._told, self._ran))
         stack.push_async_callback(_ended, timing)
+        for chat in await listen(host, settings.channels, self._told):
+            stack.push_async_callback(_ended, chat)
         if settings.rpc is not None:
             make_own(os.path.dirname(settings.rpc))
             _remove_stale(settings.rpc)
@@ -163,12 +174,16 @@ class Daemon:
         assert http is not None
         if not http.is_loopback and not tokens.needed():
             raise SettingsError(f"others can reach `{http.address}`, and nobody has a token yet")
-        shown = Shown(self.status, self.unready, self._reloaded)
+        shown = Shown(self.status, self.unready, self._reloaded, self.handles)
         port = 0
         serving = application(host, self._on("gateway"), tokens, http, shown, lambda: port)
         port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
         name = f"[{http.address}]" if ":" in http.address else http.address
         self.addresses["http"] = f"http://{name}:{port}"
+
+    async def _released(self) -> None:
+        for wrong in await self._tools.shut_down():
+            self._told(f"a tool could not be released: {wrong}")
 
     def _on(self, surface: str) -> tuple[str, ...]:
         return tuple(name for name, agent in self.settings.agents.items() if surface in agent.surfaces)
@@ -222,6 +237,7 @@ class Daemon:
             "addresses": self.addresses,
             "sessions": len(host.sessions),
             "turns": host.doors.turns,
+            "tools": self._tools.status(),
             "jobs": len(self._kept.schedule.jobs),
             "draining": host.doors.closing,
             "uptime": round(monotonic() - self._began, 3),
