@@ -7,13 +7,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from policy_lang.cli.server_process import MAX_SENT
+
+_WHO: Final = ": `--header` says who asks"
+_WHERE: Final = ": is that its path, and does it speak Streamable HTTP, not the older HTTP with SSE"
+_HINTS: Final = {401: _WHO, 403: _WHO, 404: _WHERE, 405: _WHERE}
 
 
 class ServerUrl:
@@ -46,7 +50,8 @@ class ServerUrl:
     async def _bound(self, response: httpx2.Response) -> None:
         if response.request.method == "POST":  # the others are for what no list needs
             status = response.status_code
-            self.last_words = f"; its HTTP status is {status}" if status >= HTTPStatus.BAD_REQUEST else ""
+            told = f"; its HTTP status is {status}{_HINTS.get(status, '')}"
+            self.last_words = told if status >= HTTPStatus.BAD_REQUEST else ""
         if response.headers.get("content-encoding", "identity") != "identity":
             self.complaint = "it sends compressed answers, though it was asked for plain ones"
             raise httpx2.DecodingError(self.complaint)
