@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from zcpolicy.facts import ToolName
     from zcpolicy.plan import Plan
+    from zcpolicy.resolver import Resolver
     from zcpolicy.shapes import Answer
     from zcpolicy.stack import BodyRef
 
@@ -66,13 +67,14 @@ class Verdict:
     Each part is set once: equal calls share a verdict, and nobody who holds one may change what they are told.
     """
 
-    __slots__ = ("bits", "effect", "note", "plan", "reason", "retry_after", "rules", "said", "tool")
+    __slots__ = ("bits", "effect", "note", "plan", "reason", "resolver", "retry_after", "rules", "said", "tool")
 
     if TYPE_CHECKING:
         plan: Plan | None  # of the tool; None where no tool was found
         tool: ToolName
         bits: int
         said: tuple[Said, ...]
+        resolver: Resolver | None  # of the generation that decided, where it is not that of the execution
 
     def __init__(
         self,
@@ -119,7 +121,7 @@ class Verdict:
             raise AttributeError(f"a verdict stands: its `{name}` cannot be deleted")
 
 
-_UNSAID: Final[dict[str, Any]] = {"plan": None, "tool": "", "bits": 0, "said": ()}
+_UNSAID: Final[dict[str, Any]] = {"plan": None, "tool": "", "bits": 0, "said": (), "resolver": None}
 
 
 class BodyPlan:

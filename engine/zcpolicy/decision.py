@@ -64,7 +64,12 @@ class Decision:
     @property
     def digest(self) -> str:
         """Of the program that decided."""
-        return self.run.resolver.program.digest
+        return (self.verdict.resolver or self.run.resolver).program.digest
+
+    @property
+    def generation(self) -> int:
+        """Of the policy that decided: a reload makes the next one."""
+        return (self.verdict.resolver or self.run.resolver).generation
 
     @property
     def note(self) -> str:
@@ -153,7 +158,7 @@ class Decision:
             "approval": self.approval,
             "facts": self.facts,
             "digest": self.digest,
-            "generation": self.run.resolver.generation,
+            "generation": self.generation,
             "for_model": self.for_model,
             "for_person": self.for_person,
             "for_log": self.for_log,

@@ -109,9 +109,7 @@ class ResolvedAgentExecution(Sealed):
         try:
             return self.renewed().decide(tool, arguments)
         except ResolveError as error:
-            verdict = Verdict("deny", unresolved(error), note=str(error))
-            verdict.tool = _bare(tool)
-            return Decision(verdict, {}, self, self.session.labels)
+            return unmade(self, tool, error)
 
     def _plan(self, tool: Any) -> Plan | Verdict:
         plans = self.stack.plans
@@ -302,6 +300,13 @@ def _bare(tool: Any) -> Any:
 def unresolved(error: ResolveError) -> str:
     """What a decision is called that no execution could make."""
     return "unknown-agent" if isinstance(error, UnknownAgent) else "stale-policy"
+
+
+def unmade(run: ResolvedAgentExecution, tool: Any, error: ResolveError) -> Decision:
+    """The deny for a call of an execution that the newest generation does not have, by that one. For the engine."""
+    verdict = Verdict("deny", unresolved(error), note=str(error))
+    verdict.tool, verdict.resolver = _bare(tool), run.resolver.newest
+    return Decision(verdict, {}, run, run.session.labels)
 
 
 def execution(state: State) -> ResolvedAgentExecution:

@@ -80,6 +80,7 @@ def for_log(decision: Decision) -> str:
             "arguments": decision.arguments,
             "rules": [f"{place[0]}:{place[1]}" for place in (rule.place for rule in decision.rules) if place],
             "digest": decision.digest,
+            "generation": decision.generation,
         }
     )
 

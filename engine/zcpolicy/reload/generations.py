@@ -203,7 +203,7 @@ class Generations:
             return Reloaded(self.resolver.newest.generation, is_new=False, changed=changed)
         number, since = max(self.resolver.newest.generation, self._store.latest) + 1, self._how.now()
         try:
-            self._store.save(number, program, files, since)
+            self._store.save(number, program, files, since, self._staleness.heard)
             self._publish(program, number, _InForce(print_, reading, files, since, kept=True))
         except Exception as fault:  # noqa: BLE001 - a disk that is full, a path that cannot be protected, a function of the host's
             self._now_in_force = self._now_in_force._replace(kept=False)
@@ -349,10 +349,11 @@ def _begin(
         same = kept is not None and kept.program is not None and _print(kept.program) == print_ and kept.files == files
         number, since = (kept.generation, kept.since) if kept is not None and same else (store.latest + 1, how.now())
         made = make(found.program, number, files)
-        if not same:
-            store.save(number, found.program, files, since)
         staleness.confirm(ticks=found.at)
-        store.confirm(staleness.heard)
+        if same:
+            store.confirm(staleness.heard)
+        else:
+            store.save(number, found.program, files, since, staleness.heard)
         return made, _InForce(print_, found.reading, files, since, kept=True), None
     kind, why = _why(found.program)
     if kept is None or kept.program is None:

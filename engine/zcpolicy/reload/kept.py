@@ -85,7 +85,7 @@ class LastGood:
         program, why = _program(body, found["sha256"])
         return Kept(found["generation"], program, tuple(found["files"]), float(found["since"]), at, why)
 
-    def save(self, generation: int, program: Program, files: tuple[str, ...], since: float) -> None:
+    def save(self, generation: int, program: Program, files: tuple[str, ...], since: float, heard: float) -> None:
         """Keeps it in the place of the one before. Raises OSError: then the old one may be there, or the new one, whole."""
         self.latest = max(self.latest, generation)
         body = program.dump()
@@ -101,6 +101,7 @@ class LastGood:
             stream.write(json.dumps(head, ensure_ascii=True).encode() + b"\n" + body)
             stream.flush()
             os.fsync(stream.fileno())
+        os.utime(beside, (heard, heard))
         os.replace(beside, self.path)
         _sync(self.folder)
 
