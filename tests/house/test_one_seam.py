@@ -37,7 +37,8 @@ RUNS = {  # the `run` of a decision, of a reader, of an event loop
     "zcpolicy/decision.py", "zcpolicy/loop/admitted.py", "zcpolicy/loop/report.py", "zcpolicy/loop/unbroken.py",
     "zcpolicy/memory.py", "zcpolicy/parity/suite.py", "zcpolicy/parity/tools.py", "zcpolicy/permits.py", "zcpolicy/registry/host_tools.py",
     "zcpolicy/registry/view.py", "zcpolicy/predicates/shell_dress.py", "zcpolicy/predicates/shell_lexer.py",
-    "zcpolicy/predicates/shell_reader.py", "policy_lang/cli/decide.py", "policy_lang/cli/parity.py", "policy_lang/cli/server_tools.py", "policy_lang/parse.py",
+    "zcpolicy/predicates/shell_reader.py", "policy_lang/cli/decide.py", "policy_lang/cli/parity.py", "policy_lang/cli/serve.py", "policy_lang/cli/server_tools.py",
+    "policy_lang/parse.py",
 }  # fmt: skip
 SEALED = {  # the makers of sealed objects
     EXECUTION, RESOLVER, "zcpolicy/approvals/outcome.py", "zcpolicy/loop/admitted.py", "zcpolicy/memory.py", "zcpolicy/program.py",
@@ -102,6 +103,7 @@ PLACES: dict[str, set[str]] = {
     "importlib": {
         NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
         "policy_lang/render/sarif.py",
+        "policy_lang/serving/secrets.py", "policy_lang/serving/supplies.py",
     },
     "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},
