@@ -5,12 +5,15 @@ In: an execution, what it is about to spend. Out: a reservation, or the deny of 
 
 from __future__ import annotations
 
+from functools import partial
+
 from zcpolicy.authority import genuine
 from zcpolicy.combine import Verdict
 from zcpolicy.exact import added, number_text
 from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Reserved
 from zcpolicy.pots import (
     CALL,
+    RUNNING,
     Unpayable,
     can_be_kept,
     charges_of,
@@ -27,7 +30,7 @@ from zcpolicy.windows import NoTime, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Final
 
     from zcpolicy.decision import Decision
@@ -50,11 +53,13 @@ class Budgets:
     with the same key charges nothing again. All raise SealError for an execution that was altered.
     """
 
-    __slots__ = ("_made_for", "_unrecorded")
+    __slots__ = ("_made_for", "_places", "_running", "_unrecorded")
 
     def __init__(self, run: ResolvedAgentExecution) -> None:
         genuine(run)
         self._made_for = run
+        self._places: dict[str, Callable[[], Reserved | Verdict]] = {}  # of calls in turn that wait: takes theirs
+        self._running: set[str] = set()  # calls in turn that have it
         self._unrecorded: set[str] = set()  # in no ledger: no limit bounds them, and it could not be reached
 
     @property
@@ -64,11 +69,19 @@ class Budgets:
 
     # --- calls of tools ------------------------------------------------------------------------------------------
 
-    def reserve(self, decision: Decision, key: str, cost: Mapping[str, object] | None = _NOTHING) -> Reserved | Verdict:
+    def reserve(
+        self,
+        decision: Decision,
+        key: str,
+        cost: Mapping[str, object] | None = _NOTHING,
+        *,
+        in_turn: bool = False,
+    ) -> Reserved | Verdict:
         """All that a call spends, at once, or the deny: reason `budget`, or `ledger-unavailable`.
 
-        `cost`: what the call is expected to cost, by currency; empty: it costs nothing; None: that is not known. What was
-        denied stays so. Raises PermitError for a decision of another execution.
+        `cost`: what the call is expected to cost, by currency; empty: it costs nothing; None: that is not known. `in_turn`:
+        it runs after others that are reserved already, so that its place among concurrent calls is taken by `dispatch`.
+        What was denied stays so. Raises PermitError for a decision of another execution.
         """
         plan = decision.verdict.plan
         if decision.run is not self._run:
@@ -82,7 +95,11 @@ class Budgets:
             found: Reserved | Verdict = unpayable(error)
         else:
             amounts = {**CALL, **money_of(cost)}
-            found = self._take(key, plan.limits, amounts, plan.name, decision.arguments)
+            found = self._take(key, plan.limits, amounts, plan.name, decision.arguments, in_turn=in_turn)
+            running = [one for one in plan.limits if one.unit == RUNNING[0]]
+            if in_turn and running and isinstance(found, Reserved) and found.fresh:
+                place = (_place(key), running, {RUNNING: 1}, plan.name, decision.arguments)
+                self._places[key] = partial(self._take, *place)
         if decision.effect == "ask" and key in self._unrecorded:
             self._unrecorded.discard(key)
             found = unavailable((), "that one yes starts one call cannot be told")
@@ -95,8 +112,16 @@ class Budgets:
         """From now on it counts, whatever comes. False: the call must not run, its place is gone."""
         if key in self._unrecorded:
             return True
+        place = self._places.get(key)
+        if place is not None and isinstance(place(), Verdict):
+            return False
         try:
-            return self._ledger.dispatch(key, self._clock())
+            sent = self._ledger.dispatch(key, self._clock())
+            if not sent or place is None:
+                return sent
+            self._running.add(key)
+            self._places.pop(key, None)
+            return self._ledger.dispatch(_place(key), self._clock())
         except LedgerUnavailable:
             return False
 
@@ -111,12 +136,17 @@ class Budgets:
         if took is not None:
             amounts["time", ""] = took
         self._settle(key, amounts)
+        if key in self._running:
+            self._running.discard(key)
+            self._settle(_place(key), {})
 
     def release(self, key: str) -> None:
         """Gives back what was reserved for a call that never left; what left counts."""
         if key in self._unrecorded:
             self._unrecorded.discard(key)
             return
+        if self._places.pop(key, None) is not None:
+            self.release(_place(key))
         try:
             self._ledger.release(key)
         except LedgerUnavailable:
@@ -124,6 +154,8 @@ class Budgets:
 
     def renew(self, key: str) -> None:
         """The call still runs: its lease runs from now."""
+        if key in self._running:
+            self.renew(_place(key))
         if key not in self._unrecorded:
             try:
                 self._ledger.renew(key, self._clock())
@@ -233,6 +265,8 @@ class Budgets:
         amounts: Amounts,
         tool: ToolName | None = None,
         arguments: dict[str, Any] = _NOTHING,
+        *,
+        in_turn: bool = False,
     ) -> Reserved | Verdict:
         run = self._run
         try:
@@ -240,6 +274,8 @@ class Budgets:
             pots = pots_of(limits, amounts, arguments, run)
             spender = spender_of(run, tool, limits, arguments)
             charges = charges_of(amounts, limits, arguments)
+            if in_turn:
+                charges = [charge for charge in charges if charge.unit != RUNNING[0]]
         except NoTime:
             return unavailable(limits, NO_TIME)
         except Unpayable as error:
@@ -270,6 +306,11 @@ class Budgets:
             self._ledger.settle(key, actual, self._clock())
         except LedgerUnavailable:
             return  # it was dispatched, and counts as reserved
+
+
+def _place(key: str) -> str:
+    """Under which a call in turn stands among those that run."""
+    return f"{key}/running"
 
 
 def _cost(

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 MAX_POTS_OF_CALL: Final = 1_000
 """Elements of a list that a limit keeps pots by: each pot is looked at, so that a longer list is denied."""
 
-CALL: Final[Amounts] = {("calls", ""): 1, ("concurrent calls", ""): 1, ("time", ""): 0}
+RUNNING: Final = ("concurrent calls", "")
+CALL: Final[Amounts] = {("calls", ""): 1, RUNNING: 1, ("time", ""): 0}
 """What every call spends, by unit and currency; the seconds come when it is over."""
 
 OF_THE_LOOP: Final = ("iterations", "delegations")

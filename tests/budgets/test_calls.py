@@ -128,6 +128,33 @@ def test_calls_at_the_same_time(ledger: Ledger) -> None:
     assert [reserve(run, "4"), reserve(run, "5"), reserve(run, "6")] == ["reserved", "reserved", "budget"]
 
 
+def test_calls_in_turn_take_their_place_when_they_are_sent(ledger: Ledger) -> None:
+    run = Story(agent("limit 1 concurrent calls to ping", "limit 2 calls to ping"), ledger=ledger).run()
+    budgets = run.budgets
+    for key in ("1", "2"):
+        assert reserved(budgets.reserve(run.decide("ping", {}), key, in_turn=True)).fresh
+    assert run.decide("ping", {}).reason == "budget"  # both count as calls
+    assert budgets.dispatch("1")
+    assert not budgets.dispatch("2")
+    budgets.release("1")  # it left: its place is its own
+    assert not budgets.dispatch("2")
+    budgets.renew("1")
+    budgets.settle("1")
+    assert budgets.dispatch("2")
+    assert not budgets.dispatch("2")
+    budgets.settle("2")
+    assert [entry.state for entry in ledger.entries() if entry.charge.unit == "calls"] == ["settled", "settled"]
+
+
+def test_a_call_in_turn_that_is_not_sent_leaves_no_place(ledger: Ledger) -> None:
+    run = Story(agent("limit 1 concurrent calls to ping"), ledger=ledger).run()
+    for key in ("1", "2"):
+        assert reserved(run.budgets.reserve(run.decide("ping", {}), key, in_turn=True)).fresh
+        run.budgets.release(key)
+    assert call(run, "3") == "ran"
+    assert not [entry for entry in ledger.entries() if entry.state in ("reserved", "dispatched")]
+
+
 def test_time_is_charged_when_it_is_known(ledger: Ledger) -> None:
     run = Story(agent("limit 10s time per turn"), ledger=ledger).run()
     assert run.budgets.time_left() == 10

@@ -1,6 +1,7 @@
 """More of budgets: windows of the calendar, pots for each value, limits at every level of a tree, nothing and less."""
 
 import asyncio
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,10 +14,13 @@ from policy_lang import PolicyError, loads
 from tests.clock import Clock
 from tests.daemon.world import World
 from tests.runtime.scene import TOOLS, Scene
+from zcpolicy import ResolvedAgentExecution
 from zcpolicy.daemon.paths.run import run_once
+from zcpolicy.ledgers.contract import Ledger, Reserved
 from zcpolicy.loop.access import ResolvedModelAccess
 from zcpolicy.loop.messages import ModelRequest, ModelResponse, Usage
 from zcpolicy.loop.scripted import calls
+from zcpolicy.registry.sources import ToolContext, ToolResult
 from zcpolicy.sessions import fork, restore, save
 
 LOOK = ("look", {"at": "x"})
@@ -356,6 +360,41 @@ def test_a_pipeline_within_a_pipeline_counts_each_of_its_calls(limit: str, ran: 
     scene = Scene(f"agent worker {{ allow any; {limit} }}")
     scene.play(calls(steps(steps(LOOK, LOOK, LOOK))), "done")
     assert len(scene.ran) == ran
+
+
+@pytest.mark.parametrize(
+    ("limit", "ran"),
+    [
+        ("limit 1 concurrent calls to look", 3), ("limit 0 concurrent calls to look", 0),
+        ("limit 1 concurrent calls", 0), ("limit 2 concurrent calls", 3), ("limit 2 calls to look", 0),
+    ],
+)  # fmt: skip
+def test_steps_that_run_one_after_the_other_need_one_place(limit: str, ran: int, ledger: Ledger) -> None:
+    """The pipeline itself runs all the while."""
+    scene = Scene(f"agent worker {{ allow any; {limit} }}", ledger=ledger)
+    for _ in range(2):  # and it is given back
+        scene.play(calls(steps(LOOK, LOOK, LOOK)), "done", session=scene.seat(secrets.token_hex(4)))
+        assert len(scene.ran) == ran
+        scene.ran.clear()
+
+
+def test_a_step_whose_place_is_taken_meanwhile_is_not_made() -> None:
+    """Neither are those after it. Another turn takes the place while the first step runs, and keeps it."""
+    policy = "agent worker { allow any; limit 1 concurrent calls to mail }"
+
+    async def between(_arguments: dict[str, Any], _context: ToolContext) -> ToolResult:
+        other = scene.resolver.resolve("worker", session=scene.session)
+        assert other.budgets.dispatch(taken(other, "other"))
+        return ToolResult("looked")
+
+    scene = Scene(policy, look=between)
+    scene.play(calls(steps(LOOK, ("mail", {"to": "x"}), LOOK)), "done")
+    assert scene.names == ["look"]
+
+
+def taken(run: ResolvedAgentExecution, key: str) -> str:
+    assert isinstance(run.budgets.reserve(run.decide("mail", {"to": "y"}), key), Reserved)
+    return key
 
 
 def test_two_pipelines_at_once_run_whole_or_not_at_all() -> None:

@@ -146,7 +146,7 @@ class CallContext:
 
     async def _made(self, wanted: Sequence[InnerCall], key: str) -> list[ToolResult]:
         beside = Counter[str]()
-        found = await admit_all(self._acting(), wanted, self._io, key=key, beside=beside)
+        found = await admit_all(self._acting(), wanted, self._io, key=key, beside=beside, in_turn=True)
         if isinstance(found, Refused):
             raise InnerRefused(f"Nothing was run, because of {spelled(found.decision.tool)}: {found.text}")
         if isinstance(found, Paused):

@@ -70,18 +70,20 @@ async def admit(
     cost: Costs | None = NOTHING,
     within: float | None = None,
     beside: Counter[str] | None = None,
+    in_turn: bool = False,
 ) -> Admitted | Refused | Paused:
     """Decides, asks, decides again, reserves and marks. `arguments`: an object, or JSON text, which is judged as text.
 
     `key`: of this one call, never from a model; "": a new one. `cost`: what it is thought to spend, by currency; None:
     that is not known. `within`: seconds for asking. `beside`: the labels of calls that are admitted before the first of
-    them runs, which share one: their marks unsettle none of those. Raises SealError, and PermitError inside an approver that
+    them runs, which share one: their marks unsettle none of those. `in_turn`: those run one after the other, so that it
+    has its place among concurrent calls only once it is started. Raises SealError, and PermitError inside an approver that
     is asked for the same tree of executions.
     """
     genuine(execution)
     refuse_if_asked(execution)
     await asyncio.sleep(0)  # however many calls a tool makes, other turns go on, and time limits are heard
-    wanted = _Wanted(execution, tool, arguments, io, key or token_hex(16), cost, beside)
+    wanted = _Wanted(execution, tool, arguments, io, key or token_hex(16), cost, beside, in_turn)
     until = None if within is None else monotonic() + within
     for _ in range(MAX_ROUNDS):
         found = await wanted.attempt()
@@ -112,14 +114,19 @@ async def admit_all(
     *,
     key: str = "",
     beside: Counter[str] | None = None,
+    in_turn: bool = False,
 ) -> list[Admitted] | Refused | Paused:
-    """Every call, each under the marks of those before it; if one is not admitted, none is. Raises as `admit`."""
+    """Every call, each under the marks of those before it; if one is not admitted, none is. `in_turn`: they run one after
+    the other. Raises as `admit`.
+    """
     genuine(execution)
     outer, shared = key or token_hex(16), Counter[str]() if beside is None else beside
     found: list[Admitted] = []
     async with AsyncExitStack() as held:
         for number, call in enumerate(wanted, 1):
-            one = await admit(execution, call.tool, call.arguments, io, key=f"{outer}.{number}", beside=shared)
+            one = await admit(
+                execution, call.tool, call.arguments, io, key=f"{outer}.{number}", beside=shared, in_turn=in_turn
+            )
             if not isinstance(one, Admitted):
                 return one
             found.append(await held.enter_async_context(one))
@@ -130,7 +137,7 @@ async def admit_all(
 class _Wanted:
     """One call on its way through the gate."""
 
-    __slots__ = ("approved", "arguments", "beside", "cost", "edited", "execution", "io", "key", "tool")
+    __slots__ = ("approved", "arguments", "beside", "cost", "edited", "execution", "in_turn", "io", "key", "tool")
 
     def __init__(
         self,
@@ -141,6 +148,7 @@ class _Wanted:
         key: str,
         cost: Costs | None,
         beside: Counter[str] | None,
+        in_turn: bool,
     ) -> None:
         self.execution = execution
         self.tool = tool
@@ -149,6 +157,7 @@ class _Wanted:
         self.key = key
         self.cost = cost
         self.beside = Counter[str]() if beside is None else beside
+        self.in_turn = in_turn
         self.approved: Approved | None = None
         self.edited = False
 
@@ -188,7 +197,7 @@ class _Wanted:
             decision, runner = self._decide()
             if decision.effect == "deny" or not self._said_yes(decision):
                 return decision
-            held = decision.run.budgets.reserve(decision, self.key, self.cost)
+            held = decision.run.budgets.reserve(decision, self.key, self.cost, in_turn=self.in_turn)
             if isinstance(held, Verdict):
                 return Decision(held, decision.arguments, decision.run, decision.labels)
             if not held.fresh:  # another has made this very call, or is about to
