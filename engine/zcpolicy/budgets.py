@@ -95,9 +95,9 @@ class Budgets:
             found: Reserved | Verdict = unpayable(error)
         else:
             amounts = {**CALL, **money_of(cost)}
-            found = self._take(key, plan.limits, amounts, plan.name, decision.arguments, in_turn=in_turn)
-            running = [one for one in plan.limits if one.unit == RUNNING[0]]
-            if in_turn and running and isinstance(found, Reserved) and found.fresh:
+            running = [one for one in plan.limits if in_turn and one.unit == RUNNING[0]]
+            found = self._take(key, plan.limits, amounts, plan.name, decision.arguments, in_turn=bool(running))
+            if running and isinstance(found, Reserved) and found.fresh:
                 place = (_place(key), running, {RUNNING: 1}, plan.name, decision.arguments)
                 self._places[key] = partial(self._take, *place)
         if decision.effect == "ask" and key in self._unrecorded:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.budgets.stories import Story, agent, call, reserve, reserved, usd
 from tests.clock import Clock
-from zcpolicy import FactsError, Narrowing, PermitError
+from zcpolicy import FactsError, Narrowing, PermitError, Session
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.program import pack
@@ -144,6 +144,25 @@ def test_calls_in_turn_take_their_place_when_they_are_sent(ledger: Ledger) -> No
     assert not budgets.dispatch("2")
     budgets.settle("2")
     assert [entry.state for entry in ledger.entries() if entry.charge.unit == "calls"] == ["settled", "settled"]
+
+
+ONE_AT_A_TIME: Final[Any] = {
+    "amount": "1", "unit": "concurrent calls", "window": {"kind": "session"}, "pot": "narrowing",
+}  # fmt: skip
+
+
+def test_a_call_in_turn_counts_for_others_as_any_call(ledger: Ledger) -> None:
+    """Whether a limit of its own makes it wait for its place or not."""
+    for limits in ((), ("limit 5 concurrent calls",)):
+        story = Story(agent(*limits), ledger=ledger)
+        session = Session(id="s", client=f"c{len(limits)}", clock=story.clock)
+        run = story.resolver.resolve("a", session=session)
+        narrowed = story.resolver.resolve("a", session=session, narrowing=Narrowing(limits=[ONE_AT_A_TIME]))
+        assert reserved(run.budgets.reserve(run.decide("ping", {}), f"k{limits}", in_turn=True)).fresh
+        assert run.budgets.dispatch(f"k{limits}")
+        assert narrowed.decide("ping", {}).reason == "budget"
+        run.budgets.settle(f"k{limits}")
+        assert narrowed.decide("ping", {}).effect == "allow"
 
 
 def test_a_call_in_turn_that_is_not_sent_leaves_no_place(ledger: Ledger) -> None:
