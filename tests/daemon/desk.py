@@ -111,7 +111,7 @@ class Process:
                     return word
             time.sleep(0.05)
         self.process.kill()
-        raise AssertionError(f"it does not serve: {self.log.read_text()}")
+        raise AssertionError(f"it does not serve: status {self.process.wait()}: {self.log.read_text()}")
 
     def client(self) -> httpx.Client:
         """Talks to it."""
