@@ -41,7 +41,7 @@ RUNS = {  # the `run` of a decision, of a reader, of an event loop
     "policy_lang/parse.py",
 }  # fmt: skip
 SEALED = {  # the makers of sealed objects
-    EXECUTION, RESOLVER, "zcpolicy/approvals/outcome.py", "zcpolicy/loop/admitted.py", "zcpolicy/memory.py", "zcpolicy/program.py",
+    EXECUTION, RESOLVER, "zcpolicy/approvals/outcome.py", "zcpolicy/loop/admitted.py", "zcpolicy/memory.py", "zcpolicy/program.py", "zcpolicy/reload/carried.py",
 }  # fmt: skip
 
 PLACES: dict[str, set[str]] = {

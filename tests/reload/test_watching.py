@@ -255,7 +255,7 @@ def test_a_look_that_fails_is_told_and_is_not_the_last(disk: Disk) -> None:
                 raise RuntimeError("no more threads")
 
         watch = watching.Watch(look, lambda: (), poll=0.05, told=False)
-        task = asyncio.create_task(watch.run())
+        task = asyncio.create_task(watch.watch())
         await until(lambda: "fault" in watch.status())
         assert watch.status()["fault"] == "RuntimeError: no more threads"
         await until(lambda: "fault" not in watch.status())

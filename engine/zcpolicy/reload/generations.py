@@ -84,7 +84,7 @@ class Generations:
         self._store = sealed.store
         self._bump = sealed.bump
         self._writing = threading.Lock()
-        self._turn = asyncio.Lock()
+        self._in_line = asyncio.Lock()
         self._failure: Failure | None = sealed.failure
         self._seen: Reading | None = sealed.reading
         self._now_in_force = sealed.in_force
@@ -257,7 +257,7 @@ class Generations:
 
     async def _in_turn(self, work: Callable[[], Any]) -> Any:
         """In a thread, one after the other, so that no number of requests takes up all threads."""
-        async with self._turn:
+        async with self._in_line:
             return await asyncio.to_thread(work)
 
     async def _looked(self, asked: bool) -> None:
@@ -268,7 +268,7 @@ class Generations:
 
     async def __aenter__(self) -> Self:
         self._loop = loop = asyncio.get_running_loop()
-        self._watching = [loop.create_task(self._watch.run(hangup=self._hangup)), loop.create_task(self._grow_old())]
+        self._watching = [loop.create_task(self._watch.watch(hangup=self._hangup)), loop.create_task(self._grow_old())]
         return self
 
     async def _grow_old(self) -> None:

@@ -79,7 +79,7 @@ class Watch:
         }
         return found | {name: text for name, text in (("why", self._why), ("fault", self._fault)) if text}
 
-    async def run(self, *, hangup: bool = False) -> None:
+    async def watch(self, *, hangup: bool = False) -> None:
         """Watches until it is cancelled. `hangup`: SIGHUP is a request; only in the main thread, and where there is one."""
         self._loop = asyncio.get_running_loop()
         hears = hangup and self._hear_signal(self._loop)
