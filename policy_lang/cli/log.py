@@ -5,7 +5,7 @@ In: the folder of a log, or one of its files. Out: what is wrong with it, status
 
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -157,29 +157,30 @@ def _line(line: "Line") -> Iterator[Piece]:
 
     at, kind = str(line.entry.get("at", "")), str(line.entry.get("kind", ""))
     yield Piece(f"{visible(at[:23].replace('T', ' '))} ", "faint")
-    yield Piece(f"{visible(kind):<10} ", "strong")
+    yield Piece(f"{visible(kind):<10}", "strong")
     if line.who:
         names = (str(line.who.get(name) or "-") for name in ("agent", "client", "session", "surface"))
-        yield Piece(f"{visible(' '.join(names))}: ")
+        yield Piece(f" {visible(' '.join(names))}:")
     said = dict(line.said)
     decision: Any = said.pop("decision", None)
     if is_object(decision):
-        yield from _decision(decision, said)
-    yield Piece(f"{shown(said)}\n" if said else "\n")
+        yield Piece(f" {visible(str(said.pop('phase', '')))} ")
+        yield from _decision(decision)
+    elif decision is not None:
+        said["decision"] = decision
+    yield Piece(f" {shown(said)}\n" if said else "\n")
 
 
-def _decision(decision: dict[str, Any], said: dict[str, Any]) -> Iterator[Piece]:
-    """A call as people say it; `said` loses what is told so."""
+def _decision(decision: dict[str, Any]) -> Iterator[Piece]:
+    """A call as people say it."""
     from zcpolicy.texts import json_text as shown
 
-    tool: Any = decision.get("tool")
+    tool, rules, effect = decision.get("tool"), decision.get("rules"), str(decision.get("effect"))
     name = "/".join(map(str, tool)) if is_list(tool) else str(tool)
-    effect = str(decision.get("effect"))
-    yield Piece(f"{visible(str(said.pop('phase', '')))} ")
     yield Piece(f"{visible(name)} {shown(decision.get('arguments'))} ")
-    yield Piece(
-        f"{visible(effect)} ({visible(str(decision.get('reason')))}) ", "good" if effect == "allow" else "warning"
-    )
+    yield Piece(visible(f"{effect} ({decision.get('reason')})"), "good" if effect == "allow" else "warning")
+    if is_list(rules) and rules:
+        yield Piece(f" by {visible(', '.join(map(str, rules)))}")
 
 
 def _moment(option: str, text: str | None) -> str | None:
@@ -188,8 +189,8 @@ def _moment(option: str, text: str | None) -> str | None:
 
     if text is None:
         return None
-    if text[:-1].isdecimal() and text[-1:] in _AGO:
-        return moment(time() - timedelta(seconds=min(int(text[:-1][:12]), 10**11) * _AGO[text[-1]]).total_seconds())
+    if text[:-1].isdecimal() and text[-1] in _AGO:
+        return moment(time() - min(int(text[:10].rstrip("smhd")), 10**9) * _AGO[text[-1]])
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

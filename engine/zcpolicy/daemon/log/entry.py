@@ -5,12 +5,12 @@ In: an `Event`. Out: the members of its line, secrets masked, in bounded size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from zcpolicy.call import read_json
 from zcpolicy.daemon.log.line import moment, number
-from zcpolicy.exact import is_object
+from zcpolicy.exact import is_list, is_object
 
 if TYPE_CHECKING:
     from zcpolicy.daemon.log.mask import Masker
@@ -37,9 +37,8 @@ def members_of(event: Event, masker: Masker) -> dict[str, Any]:
 def _text(value: Any, masker: Masker) -> Any:
     if isinstance(value, str):
         return masker.cut(value, value, MAX_IDENTITY_TEXT)
-    if isinstance(value, list | tuple):
-        above: Sequence[Any] = value
-        return [_text(one, masker) for one in above[:MAX_LINE_OF_DELEGATORS]]
+    if is_list(value):
+        return [_text(one, masker) for one in value[:MAX_LINE_OF_DELEGATORS]]
     return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

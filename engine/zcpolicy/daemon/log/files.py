@@ -58,6 +58,8 @@ class LogFiles:
 
     def append(self, members: Mapping[str, Any], now: str) -> None:
         """Puts a line at the end, in a new file if this one is full or of another day. `now`: its time. Raises OSError."""
+        if os.fstat(self._descriptors["head"]).st_nlink == 0:
+            raise OSError("the file of the head was removed")
         if self._is_full(now):
             self._begin(now, {})
         raw, head = write(self.head, {"at": now, **members})
@@ -113,8 +115,6 @@ class LogFiles:
     def _anchor(self, head: Head) -> None:
         """The line is there; now it is what the log ends in."""
         self.head = head
-        if os.fstat(self._descriptors["head"]).st_nlink == 0:
-            raise OSError("the file of the head was removed")
         write_head(self._descriptors["head"], head)
 
     def _sync_folder(self) -> None:

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from zcpolicy.call import read_json
 from zcpolicy.daemon.log.line import number
@@ -105,8 +105,7 @@ class _Walk:
         if depth >= MAX_DEPTH:
             return "[cut: too deep]"
         if isinstance(value, Mapping):
-            items: Mapping[Any, Any] = value
-            return self.object(items, secret=secret, depth=depth)
+            return self.object(cast("Any", value), secret=secret, depth=depth)
         if isinstance(value, list | tuple | set | frozenset):
             return self._list([*value], secret, depth)
         return f"<{type(value).__name__}>"
@@ -114,7 +113,8 @@ class _Walk:
     def _string(self, text: str, secret: bool, depth: int) -> str:
         if secret:
             return self._masker.hidden(text) if text else ""
-        if text[:1] in ("{", "[") and text[-1:] in ("}", "]") and len(text) <= MAX_PARSED:
+        edges = text.lstrip()[:1] + text.rstrip()[-1:]
+        if edges in ("{}", "[]", '""') and len(text) <= MAX_PARSED:
             masked = self._inside(text, depth)
             if masked is not None:
                 return masked

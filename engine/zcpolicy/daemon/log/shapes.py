@@ -72,9 +72,13 @@ def _any(name: str, value: bytes) -> bool:
     return True
 
 
-def _mixed(name: str, value: bytes) -> bool:
-    """A token has a digit or a capital somewhere, or is long; a word of a sentence has and is not."""
-    return len(value) >= _RUN or not value.islower() or any(48 <= one <= 57 for one in value)
+def _odd(name: str, value: bytes) -> bool:
+    """A token has a digit or a capital somewhere; a word does not."""
+    return not value.islower() or any(48 <= one <= 57 for one in value)
+
+
+def _odd_or_long(name: str, value: bytes) -> bool:
+    return len(value) >= _RUN or _odd(name, value)
 
 
 def _pair(name: str, value: bytes) -> bool:
@@ -96,11 +100,11 @@ _PATTERNS: Final[tuple[tuple[Shape, str, Callable[[str, bytes], bool] | None], .
     ("assignment", rf"""({_HEADER})\\*["']?[ \t]*[:=][ \t]*\\*["']?{_SCHEME}((?:[^\r\n"'\\]|\\.)+)""", None),
     ("assignment", r"""(?:^|\s)(?:-u|--user|--proxy-user)[ =]*["']?[^\s:"']*:([^\s"']+)""", _no_ids),
     ("assignment", r"sshpass\s+-p\s*(\S+)", _any),
-    ("bearer", _EDGE + r"(?i:bearer)\s+([\w.~+/\-]{6,}=*)", _mixed),
+    ("bearer", _EDGE + r"(?i:bearer)\s+([\w.~+/\-]{6,}=*)", _odd_or_long),
     ("basic", _EDGE + r"(?i:basic)\s+([A-Za-z0-9+/]{6,}={0,2})", _pair),
     ("jwt", r"(eyJ[\w\-]{5,}\.[\w\-]+(?:\.[\w\-]*)*)", _any),
     ("pem", r"(?s)(-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z))", _any),
-    ("known", rf"{_EDGE}({'|'.join(_KNOWN)})", _mixed),
+    ("known", rf"{_EDGE}({'|'.join(_KNOWN)})", _odd),
     ("url", r"""[A-Za-z][A-Za-z0-9+.\-]*://[^\s/?#"'@:]*:([^\s/?#"']+)@""", _any),
 )
 """None: the first group is a name, and has to be that of a secret."""
@@ -166,7 +170,7 @@ def _seen(look: _Look, text: bytes) -> Iterator[Span]:
 def _apart(found: list[Span]) -> list[Span]:
     """In order; those that overlap are one, told by what told the first."""
     made: list[Span] = []
-    for span in sorted(found):
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if made and span.start < made[-1].end:
             made[-1] = made[-1]._replace(end=max(made[-1].end, span.end))
         else:
@@ -180,6 +184,7 @@ _CLASS: Final = bytes(
     for one in range(256)
 )
 _HEX: Final = re.compile(rb"[0-9a-f]+|[0-9A-F]+")
+_NAME_OF_FOLDER: Final = re.compile(rb"[A-Z]?[a-z]{3,}")
 _PARTS: Final = (re.compile(rb"/"), re.compile(rb"[-_+=]"))
 _WEIGHT: Final = {
     b"ll": -0.74, b"lU": 1.54, b"ld": 1.68, b"Ul": -0.54, b"UU": 0.52, b"Ud": 1.68, b"dd": -1.4, b"dl": 1.03, b"dU": 0.74,
@@ -200,7 +205,7 @@ def _without_pattern(text: bytes) -> Iterator[Span]:
 
 def _random(run: bytes, start: int, separators: tuple[re.Pattern[bytes], ...]) -> Iterator[tuple[int, int]]:
     """Where it is random: the whole run, or else parts of it."""
-    if _is_random(run):
+    if not _is_path(run) and _is_random(run):
         yield start, start + len(run)
     elif separators:
         at = 0
@@ -208,6 +213,11 @@ def _random(run: bytes, start: int, separators: tuple[re.Pattern[bytes], ...]) -
             if len(part) >= _RUN:
                 yield from _random(part, start + at, separators[1:])
             at += len(part) + 1
+
+
+def _is_path(run: bytes) -> bool:
+    """Whether words stand between its slashes: then only one of its parts may be without pattern."""
+    return b"/" in run and any(map(_NAME_OF_FOLDER.fullmatch, run[:MAX_RUN_JUDGED].split(b"/")))
 
 
 def _is_random(run: bytes) -> bool:

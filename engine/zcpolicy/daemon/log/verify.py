@@ -111,7 +111,7 @@ class _Walk:
     def file(self, path: str, name: str) -> None:
         """The lines of one file, the next in order."""
         self._found.files += 1
-        starts, last_torn = True, len(self._torn)
+        self._at, starts, last_torn = Place(path), True, len(self._torn)
         for place, raw in lines_of(path):
             self._at = place
             try:
@@ -190,7 +190,7 @@ class _Walk:
     def _beginning(self, folder: str) -> None:
         gone, first = self._found.gone, self._found.first
         if first > gone.lines + 1:
-            missing = f"lines {gone.lines + 1} to {first - 1} are missing, and are not on record as removed"
+            missing = f"{_lines(gone.lines + 1, first - 1)} missing, and not on record as removed"
             self._found.problem(Place(folder), missing)
         elif first == gone.lines + 1 and self._before != gone.head:
             self._found.problem(Place(folder), "the first line does not follow what is on record as removed")
@@ -202,7 +202,7 @@ class _Walk:
                 Place(os.path.join(folder, "head")), "the head is missing: whether lines were cut off cannot be told"
             )
         elif last.seq < anchored.seq:
-            self._found.problem(place, f"lines {last.seq + 1} to {anchored.seq} are missing at the end")
+            self._found.problem(place, f"{_lines(last.seq + 1, anchored.seq)} missing at the end")
         elif last.seq == anchored.seq and last != anchored:
             self._found.problem(place, f"line {last.seq} is not the one that the head names: it was written anew")
         elif last.seq > anchored.seq + 1 and not alive:
@@ -238,6 +238,10 @@ def _broken(last: Head, line: Line) -> str:
     if line.seq <= last.seq:
         return f"it stands after line {last.seq}: out of order, or put in"
     return f"it does not follow line {last.seq} as that is: one of them was written anew"
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first} is" if first == last else f"lines {first} to {last} are"
 
 
 def lines_of(path: str) -> Iterator[tuple[Place, bytes]]:

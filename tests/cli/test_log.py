@@ -1,0 +1,175 @@
+"""`zcpolicy log verify` and `log show`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from zcpolicy.daemon.log.chain import DecisionLog
+from zcpolicy.daemon.log.settings import Rotation
+from zcpolicy.events import Event
+from zcpolicy.identity import Identity
+
+from .conftest import Cli
+
+NOON = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+FIRST = "decisions-000000000001.jsonl"
+
+
+def told(kind: str, who: Identity, **data: object) -> Event:
+    return Event(kind, NOON, who, data)  # type: ignore[arg-type]  # one of the kinds
+
+
+def by(agent: str, client: str, session: str, surface: str) -> Identity:
+    return Identity(agent, client, session, "t", surface, 0, ())
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of three events, a minute apart."""
+    folder, now = tmp_path / "log", [NOON]
+    with DecisionLog(folder, clock=lambda: now[0]) as log:
+        decision = {
+            "effect": "deny", "reason": "denied", "agent": "coder", "tool": ["github", "push"],
+            "client": "ann", "session": "s1", "arguments": {"text": "\x1b[2Jü"}, "rules": ["a.zcpolicy:3"], "digest": "ab",
+        }  # fmt: skip
+        for agent, client, session, surface in (("coder", "ann", "s1", "rpc"), ("helper", "bob", "s2", "gateway")):
+            now[0] += 60
+            log(told("call", by(agent, client, session, surface), phase="refused", decision=json.dumps(decision)))
+        now[0] += 60
+        log(told("turn", by("coder", "\x1b[2Jeve", "s3", "channel"), phase="done"))
+        log.note("reloaded", generation=2)
+    return folder
+
+
+def test_a_sound_log(cli: Cli, log: Path) -> None:
+    head = json.loads((log / FIRST).read_text("utf-8").splitlines()[-1])["sha256"]
+    ran = cli("log", "verify", "log")
+    assert (ran.status, ran.err) == (0, "")
+    assert (
+        ran.out
+        == f"""\
+7 lines in 1 file: sound
+head: line 7, {head}
+whoever may write there could write it all anew: compare with a head that was kept elsewhere (--head)
+"""
+    )
+    assert cli("log", "verify", "log", "--head", head).out == f"7 lines in 1 file: sound\nhead: line 7, {head}\n"
+    assert cli("log", "verify", "log", "--format", "plain").out == ""
+    assert cli("log", "verify", f"log/{FIRST}").out.startswith(
+        f"log/{FIRST}:7: line 7: one file alone: what stands before and after it was not looked at\n7 lines in 1 file: sound\n"
+    )
+
+
+def test_an_altered_log(cli: Cli, log: Path) -> None:
+    text = (log / FIRST).read_text("utf-8")
+    (log / FIRST).write_text(text.replace('"effect":"deny"', '"effect":"allow"', 1), "utf-8")
+    ran = cli("log", "verify", "log")
+    assert ran.status == 1
+    assert ran.out.splitlines()[:2] == [
+        f"log/{FIRST}:3: line 3: its hash does not fit: it was altered",
+        "6 lines in 1 file: 1 problem",
+    ]
+    assert (
+        cli("log", "verify", "log", "--format", "plain").out
+        == f"log/{FIRST}:3: line 3: its hash does not fit: it was altered\n"
+    )
+    found = json.loads(cli("log", "verify", "log", "--format", "json").out)
+    assert found["problems"] == [
+        {"file": f"log/{FIRST}", "line": 3, "seq": 3, "text": "its hash does not fit: it was altered"}
+    ]
+    assert (found["sound"], found["files"], found["lines"], found["first"]) == (False, 1, 6, 1)
+
+
+def test_a_head_that_no_line_has(cli: Cli, log: Path) -> None:
+    ran = cli("log", "verify", "log", "--head", "0" * 63 + "1")
+    assert ran.status == 1
+    assert "no line has the hash that was given: lines were cut off, or all was written anew" in ran.out
+    ran = cli("log", "verify", "log", "--head", "abc")
+    assert (ran.status, ran.err) == (2, "zcpolicy: --head takes the `sha256` of a line: 64 hexadecimal digits, small\n")
+
+
+def test_what_rotation_removed_is_told(cli: Cli, tmp_path: Path) -> None:
+    with DecisionLog(tmp_path / "log", rotation=Rotation(65_536, keep=2)) as log:
+        for number in range(200):
+            log(told("turn", by("coder", "ann", "s1", "rpc"), phase="done", text="x " * 600, number=number))
+    ran = cli("log", "verify", "log")
+    assert ran.status == 0
+    first = json.loads(cli("log", "verify", "log", "--format", "json").out)["first"]
+    assert f"in 2 files; the first {first - 1} were removed by rotation, in " in ran.out
+
+
+@pytest.mark.parametrize("words", [("verify", "nowhere"), ("show", "nowhere")])
+def test_no_log(cli: Cli, words: tuple[str, ...]) -> None:
+    ran = cli("log", *words)
+    assert (ran.status, ran.err) == (2, "zcpolicy: `nowhere` cannot be read: no such file or directory\n")
+
+
+def test_a_folder_without_a_log(cli: Cli) -> None:
+    assert cli("log", "verify", ".").err == "zcpolicy: `.` cannot be read: there is no log in it\n"
+
+
+def test_what_a_log_says(cli: Cli, log: Path) -> None:
+    ran = cli("log", "show", "log")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines()[1:] == [
+        '2027-01-15 08:00:00.000 log        {"did": "started"}',
+        '2027-01-15 08:01:00.000 call       coder ann s1 rpc: refused github/push {"text": "\\u001b[2Jü"} deny (denied) by a.zcpolicy:3',
+        '2027-01-15 08:02:00.000 call       helper bob s2 gateway: refused github/push {"text": "\\u001b[2Jü"} deny (denied) by a.zcpolicy:3',
+        '2027-01-15 08:03:00.000 turn       coder \\e[2Jeve s3 channel: {"phase": "done"}',
+        '2027-01-15 08:03:00.000 host       {"did": "reloaded", "generation": 2}',
+        '2027-01-15 08:03:00.000 log        {"did": "stopped"}',
+    ]
+    assert cli("log", "show", "log", "--format", "plain").out == ran.out
+
+
+FILTERS: dict[tuple[str, ...], list[int]] = {
+    (): [1, 2, 3, 4, 5, 6, 7],
+    ("--client", "bob"): [4],
+    ("--agent", "coder"): [3, 5],
+    ("--agent", "coder", "--kind", "turn"): [5],
+    ("--channel", "gateway"): [4],
+    ("--session", "s1"): [3],
+    ("--session", "none"): [],
+    ("--kind", "host"): [6],
+    ("--since", "2027-01-15T08:02"): [4, 5, 6, 7],
+    ("--until", "2027-01-15T08:02"): [1, 2, 3],
+    ("--since", "2027-01-15T09:01+01:00", "--until", "2027-01-15T09:03+01:00"): [3, 4],
+    ("--since", "2027-01-16"): [],
+    ("--since", "10m"): [],
+}
+
+
+@pytest.mark.parametrize("words", FILTERS, ids=" ".join)
+def test_filters(cli: Cli, log: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("policy_lang.cli.log.time", lambda: NOON + 3_600)
+    ran = cli("log", "show", "log", *words, "--format", "json")
+    assert [json.loads(line)["seq"] for line in ran.out.splitlines()] == FILTERS[words]
+    assert ran.out.isascii()
+
+
+def test_json_is_the_line_itself(cli: Cli, log: Path) -> None:
+    shown = [json.loads(line) for line in cli("log", "show", "log", "--format", "json").out.splitlines()]
+    assert shown == [json.loads(line) for line in (log / FIRST).read_text("utf-8").splitlines()]
+
+
+def test_lines_that_were_altered_are_not_shown(cli: Cli, log: Path) -> None:
+    text = (log / FIRST).read_text("utf-8")
+    (log / FIRST).write_text(text.replace('"effect":"deny"', '"effect":"allow"', 1), "utf-8")
+    ran = cli("log", "show", "log", "--kind", "call")
+    assert ran.status == 1
+    assert ran.err == f"zcpolicy: log/{FIRST}:3 is no line of the log, or was altered\n"
+    assert len(ran.out.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["1x", "yesterday", "2027-13-01", "", "m", "99999999999999999999d", "0001-01-01", "9999-12-31"]
+)
+def test_times(cli: Cli, log: Path, text: str) -> None:
+    ran = cli("log", "show", "log", "--since", text)
+    if text[0:1].isdigit() and not text.startswith(("1x", "2027-13")):
+        assert ran.status == 0
+    else:
+        assert (ran.status, ran.err) == (
+            2, f"zcpolicy: --since `{text}` is no time: write 2026-11-30, 2026-11-30T21:00 or 10m\n",
+        )  # fmt: skip
