@@ -15,6 +15,7 @@ from zcpolicy.texts import escaped
 
 if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
+    from zcpolicy.facts import ToolName
 
 MAX_SHOWN: Final = 200
 """Characters of a transport's text that a person is shown."""
@@ -84,11 +85,21 @@ def whose(caller: Caller) -> Who:
     Raises SealError for anything that no running call was given (an `Identity` is a record that anybody can write), and
     PermitError once the call is over.
     """
+    run = _acting(caller)
+    return Who(run.session.client, run.agent, run.session.id, run.surface)
+
+
+def shown_to(caller: Caller) -> frozenset["ToolName"]:
+    """The tools that a caller may see now, and everybody above it. For handles alone. Raises as `whose`."""
+    run = _acting(caller)
+    return frozenset.intersection(*(frozenset(one.tools()) for one in (run, *run.above())))
+
+
+def _acting(caller: Caller) -> "ResolvedAgentExecution":
     entry = _made.get(id(caller))
     if entry is None or entry[0]() is not caller:
         raise SealError(f"{type(caller).__name__[:60]} is no caller: take `context.caller` while the call runs")
-    run = entry[1]()
-    return Who(run.session.client, run.agent, run.session.id, run.surface)
+    return entry[1]()
 
 
 @final

@@ -27,9 +27,10 @@ from typing import (
     get_args,
 )
 
-from zcpolicy.refusals import PermitError
+from zcpolicy.facts import ToolName
+from zcpolicy.refusals import PermitError, ResolveError
 from zcpolicy.sealed import Sealed, final, put
-from zcpolicy.state.caller import Caller, Who, whose
+from zcpolicy.state.caller import Caller, Who, shown_to, whose
 from zcpolicy.state.secret import has_secret
 from zcpolicy.state.sources import Source
 
@@ -146,13 +147,31 @@ class Scope(Sealed):
     @property
     def key(self) -> tuple[str, ...]:
         """What the entries of this view stand under; `()` for everybody's."""
-        who = whose(self._caller)
-        return {
-            "client": (who.client,),
-            "agent": (who.client, who.agent),
-            "session": (who.client, who.agent, who.session),
-            "shared": (),
-        }[self._isolation]
+        return key_of(self._isolation, whose(self._caller))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call is over."""
+        try:
+            whose(self._caller)
+        except ResolveError:
+            return True
+        return False
+
+    @property
+    def tools(self) -> frozenset[ToolName]:
+        """The tools that the caller may see now, and everybody above it."""
+        return shown_to(self._caller)
+
+
+def key_of(isolation: Isolation, who: Who) -> tuple[str, ...]:
+    """What entries of `who` stand under; `()` for everybody's."""
+    return {
+        "client": (who.client,),
+        "agent": (who.client, who.agent),
+        "session": (who.client, who.agent, who.session),
+        "shared": (),
+    }[isolation]
 
 
 class Handle(Generic[View]):

@@ -1,0 +1,160 @@
+"""How often a tool may do something: for each client, agent or session apart, as the type declares.
+
+In: rates by name, as they are configured at the time. Out: permission to go on now, or after some waiting.
+
+What was done stands apart from the rates: it survives a reload, and a rate that was lowered applies to it.
+"""
+
+import asyncio
+import time
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import Final, NamedTuple
+
+from zcpolicy.state.caller import Who
+from zcpolicy.state.contract import Contract, Handle, Held, Scope, key_of, owners
+from zcpolicy.state.handles.apart import Apart
+from zcpolicy.state.handles.named import Missing
+from zcpolicy.state.handles.rates import Rate, RateLimited, add, ask, checked, is_past
+from zcpolicy.state.handles.waiting import not_in_a_loop
+from zcpolicy.state.versions import Derived, SourceVersions
+from zcpolicy.texts import escaped
+
+MAX_WAIT_SECONDS: Final = 3_600.0
+"""Seconds that one can wait for its turn."""
+_NAP_SECONDS: Final = 0.25
+"""How long whoever waits sleeps at most: rates may be raised, and calls end."""
+
+
+class _Done(NamedTuple):
+    """The moments when something was done, oldest first; who did it first."""
+
+    moments: "array[float]"
+    who: Who
+
+
+class RateLimiter(Handle["OwnRate"]):
+    """For each client. `rates`: by name, read again after every reload of the configuration. `clock`: never goes back."""
+
+    contract = Contract(
+        holds="how often each client has done what is limited",
+        owner="daemon",
+        concurrency="lock",
+        isolation="client",
+        reload="re-resolved",
+        depends=frozenset({"config"}),
+    )
+
+    def __init__(
+        self,
+        versions: SourceVersions,
+        rates: Callable[[], Mapping[str, Rate]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lock = Lock()
+        self._clock = clock
+        self._rates = Derived(versions, self.contract.depends, lambda: checked(rates()))
+        self._done: Apart[dict[str, _Done]] = Apart(dict, self._is_past)
+
+    @owners
+    def forget(self, who: Who) -> None:
+        """Begins anew for whom it is: for operators. Tools have no way to do that."""
+        with self._lock:
+            self._done.drop(key_of(self.contract.isolation, who))
+
+    def _view(self, scope: Scope) -> "OwnRate":
+        return OwnRate(self, scope)
+
+    def _held(self) -> Iterable[Held]:
+        with self._lock:
+            return [Held(name, one.who) for done in self._done.all() for name, one in done.items()]
+
+    def _is_past(self, done: Mapping[str, _Done]) -> bool:
+        now = self._clock()
+        return all(is_past(one.moments, now) for one in done.values())
+
+    def take(self, scope: Scope, name: str, times: int) -> None:
+        """For its view."""
+        key, who = scope.key, scope.who
+        with self._lock:
+            rate = self._rate(name)
+            done = self._done.of(key)
+            found = done.get(name) or _Done(array("d"), who)
+            now = self._clock()
+            ask(name, rate, found.moments, times, now)
+            add(found.moments, times, now)
+            for old in done.keys() - self._rates.get().keys():
+                if is_past(done[old].moments, now):
+                    del done[old]
+            done[name] = found
+
+    def _rate(self, name: str) -> Rate:
+        rates = self._rates.get()
+        if name not in rates:
+            there = ", ".join(f"`{escaped(one)}`" for one in rates) or "none"
+            raise Missing(f"there is no rate `{escaped(str(name)[:60])}`; there is {there}")
+        return rates[name]
+
+
+class AgentRateLimiter(RateLimiter):
+    """For each agent of each client."""
+
+    contract = replace(
+        RateLimiter.contract, holds="how often each agent of a client has done what is limited", isolation="agent"
+    )
+
+
+class SessionRateLimiter(RateLimiter):
+    """For each session."""
+
+    contract = replace(
+        RateLimiter.contract, holds="how often each session has done what is limited", isolation="session"
+    )
+
+
+class OwnRate:
+    """Whoever the call is for. All raise Missing for a rate that is not configured, ValueError for no times or no seconds,
+    and PermitError once the call is over. Nobody is ahead of others who wait.
+    """
+
+    def __init__(self, limiter: RateLimiter, scope: Scope) -> None:
+        self._limiter = limiter
+        self._scope = scope
+
+    def take(self, name: str, times: int = 1) -> None:
+        """Goes on now, or raises RateLimited."""
+        if type(times) is not int or times < 1:
+            raise ValueError("something is done once, or more often")
+        self._limiter.take(self._scope, name, times)
+
+    async def wait(self, name: str, seconds: float, times: int = 1) -> None:
+        """Goes on as soon as there is room. Raises RateLimited where that is not within so many seconds."""
+        until = _until(seconds)
+        while (nap := self._nap(name, times, until)) > 0:  # noqa: ASYNC110 - it waits for time to pass
+            await asyncio.sleep(nap)
+
+    def wait_in_thread(self, name: str, seconds: float, times: int = 1) -> None:
+        """The same for threads."""
+        not_in_a_loop()
+        until = _until(seconds)
+        while (nap := self._nap(name, times, until)) > 0:
+            time.sleep(nap)
+
+    def _nap(self, name: str, times: int, until: float) -> float:
+        """How long to sleep before it is tried again; 0 where it may go on."""
+        try:
+            self.take(name, times)
+        except RateLimited as limited:
+            left = until - time.monotonic()
+            if limited.retry_after is None or left <= 0:
+                raise
+            return min(max(limited.retry_after, 0.001), _NAP_SECONDS, left)
+        return 0.0
+
+
+def _until(seconds: float) -> float:
+    if not 0 < seconds <= MAX_WAIT_SECONDS:
+        raise ValueError(f"one waits from 0 to {MAX_WAIT_SECONDS:,.0f} seconds")
+    return time.monotonic() + seconds
