@@ -5,7 +5,8 @@ In: the folder. Out: its examples with their findings; run as a script, it write
     python -m tests.house.error_examples
 
 An example is `<what_went_wrong>.zcpolicy`, or, where it takes several files, a folder with `policy.zcpolicy` and the
-layers above it in `above/`. Its first line is a comment that names the code.
+layers above it in `above/`. Mistakes in a daemon's settings are `settings/<what_went_wrong>.toml`, all beside one policy. The first
+line is a comment that names the code.
 """
 
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from policy_lang.compile import compile_policy
 from policy_lang.diagnostics import Diagnostic
 from policy_lang.render import human
+from policy_lang.serving.checking import check_settings
 
 ERRORS = Path(__file__).resolve().parents[2] / "examples" / "errors"
 UNREADABLE = {"file_that_cannot_be_read": "ZC2001"}
@@ -36,7 +38,12 @@ class Example:
     @property
     def name(self) -> str:
         """What went wrong."""
-        return self.policy.parent.name or self.policy.stem
+        return self.policy.stem if self.is_settings else self.policy.parent.name or self.policy.stem
+
+    @property
+    def is_settings(self) -> bool:
+        """Whether it is a file of settings."""
+        return self.policy.suffix == ".toml"
 
     @property
     def code(self) -> str:
@@ -53,8 +60,10 @@ class Example:
         return ERRORS / self.policy.with_suffix(".txt")
 
     def findings(self) -> tuple[Diagnostic, ...]:
-        """What `check` finds, started in the folder of the examples."""
+        """What `check` finds, started in the folder of the examples; of settings, what `serve --check` finds."""
         with _within(ERRORS):
+            if self.is_settings:
+                return check_settings(self.policy).diagnostics
             return compile_policy(self.policy, layers=self.layers).diagnostics
 
     def rendered(self) -> str:
@@ -69,7 +78,8 @@ def examples() -> tuple[Example, ...]:
         Example(path.relative_to(ERRORS), tuple(layer.relative_to(ERRORS) for layer in _layers(path.parent)))
         for path in ERRORS.glob("*/policy.zcpolicy")
     ]
-    return tuple(sorted([*single, *several], key=lambda example: example.name))
+    settings = [Example(path.relative_to(ERRORS), ()) for path in ERRORS.glob("settings/*.toml")]
+    return tuple(sorted([*single, *several, *settings], key=lambda example: example.name))
 
 
 def _layers(folder: Path) -> list[Path]:
