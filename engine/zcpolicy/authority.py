@@ -99,7 +99,7 @@ def _state(run: ResolvedAgentExecution) -> State:
             and run.session is state.session
             and run.parent is state.parent
             and run.surface == state.surface
-            and run._plans is state.stack.decides  # noqa: SLF001 - what decides is part of what was made
+            and run._table == id(state.stack)  # noqa: SLF001 - what decides is part of what was made
         )
     except AttributeError:
         as_made = False
@@ -134,9 +134,14 @@ def plan_anew(session: Session) -> None:
     for run, state in _held():
         line = [state, *(genuine(one) for one in run.above())]
         if any(one.session is session for one in line):
-            state.stack = Stack(state.stack.program, state.stack.levels, state.stack.counted)
-            put(run, "stack", state.stack)
-            put(run, "_plans", state.stack.decides)
+            restack(run, state, Stack(state.stack.program, state.stack.levels, state.stack.counted))
+
+
+def restack(run: ResolvedAgentExecution, state: State, stack: Stack) -> None:
+    """Another stack for an execution. For the engine."""
+    state.stack = stack
+    put(run, "stack", stack)
+    put(run, "_table", id(stack))
 
 
 def _held() -> list[tuple[ResolvedAgentExecution, State]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from zcpolicy.authority import genuine
-from zcpolicy.combine import Verdict
+from zcpolicy.combine import Verdict, of_the_call, plan_behind
 from zcpolicy.exact import added, number_text
 from zcpolicy.ledgers.contract import Charge, Exhausted, LedgerUnavailable, Reserved
 from zcpolicy.pots import (
@@ -25,6 +25,7 @@ from zcpolicy.pots import (
 )  # fmt: skip
 from zcpolicy.refusals import PermitError
 from zcpolicy.room import NO_TIME, over, pots_of, spent_in, unavailable, unpayable
+from zcpolicy.sealed import hidden
 from zcpolicy.texts import escaped
 from zcpolicy.windows import NoTime, told
 
@@ -45,6 +46,19 @@ MADE_BEFORE: Final = "this very request was made before"
 _NOTHING: Final[dict[str, Any]] = {}
 
 
+class _Open:
+    """Reservations that are more than the ledger's. `places`: of calls in turn that wait: takes theirs. `running`: calls in turn
+    that have it. `unrecorded`: in no ledger: no limit bounds them, and it could not be reached.
+    """
+
+    __slots__ = ("places", "running", "unrecorded")
+
+    def __init__(self) -> None:
+        self.places: dict[str, Callable[[], Reserved | Verdict]] = {}
+        self.running: set[str] = set()
+        self.unrecorded: set[str] = set()
+
+
 class Budgets:
     """What one execution may spend. Made by `ResolvedAgentExecution.budgets`. Safe to use from many threads.
 
@@ -53,19 +67,18 @@ class Budgets:
     with the same key charges nothing again. All raise SealError for an execution that was altered.
     """
 
-    __slots__ = ("_made_for", "_places", "_running", "_unrecorded")
+    __slots__ = ("_open", "_run_of")
 
     def __init__(self, run: ResolvedAgentExecution) -> None:
         genuine(run)
-        self._made_for = run
-        self._places: dict[str, Callable[[], Reserved | Verdict]] = {}  # of calls in turn that wait: takes theirs
-        self._running: set[str] = set()  # calls in turn that have it
-        self._unrecorded: set[str] = set()  # in no ledger: no limit bounds them, and it could not be reached
+        _RUN.__set__(self, run)
+        _OPEN.__set__(self, _Open())
 
     @property
     def _run(self) -> ResolvedAgentExecution:
-        genuine(self._made_for)
-        return self._made_for
+        run: ResolvedAgentExecution = _RUN.__get__(self)
+        genuine(run)
+        return run
 
     # --- calls of tools ------------------------------------------------------------------------------------------
 
@@ -83,7 +96,7 @@ class Budgets:
         it runs after others that are reserved already, so that its place among concurrent calls is taken by `dispatch`.
         What was denied stays so. Raises PermitError for a decision of another execution.
         """
-        plan = decision.verdict.plan
+        plan = plan_behind(decision.verdict)
         if decision.run is not self._run:
             raise PermitError("the decision is of another execution")
         if plan is None or decision.effect == "deny":
@@ -99,28 +112,25 @@ class Budgets:
             found = self._take(key, plan.limits, amounts, plan.name, decision.arguments, in_turn=bool(running))
             if running and isinstance(found, Reserved) and found.fresh:
                 place = (_place(key), running, {RUNNING: 1}, plan.name, decision.arguments)
-                self._places[key] = partial(self._take, *place)
-        if decision.effect == "ask" and key in self._unrecorded:
-            self._unrecorded.discard(key)
+                _open(self).places[key] = partial(self._take, *place)
+        if decision.effect == "ask" and key in _open(self).unrecorded:
+            _open(self).unrecorded.discard(key)
             found = unavailable((), "that one yes starts one call cannot be told")
-        if isinstance(found, Verdict):
-            found.plan, found.tool = plan, plan.name
-            found.bits, found.said = decision.verdict.bits, decision.verdict.said
-        return found
+        return of_the_call(decision.verdict, found) if isinstance(found, Verdict) else found
 
     def dispatch(self, key: str) -> bool:
         """From now on it counts, whatever comes. False: the call must not run, its place is gone."""
-        if key in self._unrecorded:
+        if key in _open(self).unrecorded:
             return True
-        place = self._places.get(key)
+        place = _open(self).places.get(key)
         if place is not None and isinstance(place(), Verdict):
             return False
         try:
             sent = self._ledger.dispatch(key, self._clock())
             if not sent or place is None:
                 return sent
-            self._running.add(key)
-            self._places.pop(key, None)
+            _open(self).running.add(key)
+            _open(self).places.pop(key, None)
             return self._ledger.dispatch(_place(key), self._clock())
         except LedgerUnavailable:
             return False
@@ -136,16 +146,16 @@ class Budgets:
         if took is not None:
             amounts["time", ""] = took
         self._settle(key, amounts)
-        if key in self._running:
-            self._running.discard(key)
+        if key in _open(self).running:
+            _open(self).running.discard(key)
             self._settle(_place(key), {})
 
     def release(self, key: str) -> None:
         """Gives back what was reserved for a call that never left; what left counts."""
-        if key in self._unrecorded:
-            self._unrecorded.discard(key)
+        if key in _open(self).unrecorded:
+            _open(self).unrecorded.discard(key)
             return
-        if self._places.pop(key, None) is not None:
+        if _open(self).places.pop(key, None) is not None:
             self.release(_place(key))
         try:
             self._ledger.release(key)
@@ -154,9 +164,9 @@ class Budgets:
 
     def renew(self, key: str) -> None:
         """The call still runs: its lease runs from now."""
-        if key in self._running:
+        if key in _open(self).running:
             self.renew(_place(key))
-        if key not in self._unrecorded:
+        if key not in _open(self).unrecorded:
             try:
                 self._ledger.renew(key, self._clock())
             except LedgerUnavailable:
@@ -217,7 +227,7 @@ class Budgets:
         return None if found is None else int(found)
 
     def _left(self, unit: str, decision: Decision | None) -> Number | None:
-        plan = decision.verdict.plan if decision is not None else None
+        plan = plan_behind(decision.verdict) if decision is not None else None
         arguments = decision.arguments if decision is not None else _NOTHING
         limits = [one for one in plan.limits if one.unit == unit] if plan is not None else self._limits(unit)
         if not limits:
@@ -287,25 +297,34 @@ class Budgets:
         except LedgerUnavailable:
             if limits:
                 return unavailable(limits)
-            self._unrecorded.add(key)
+            _open(self).unrecorded.add(key)
             return Reserved(key, "reserved", clock, fresh=True)
         except ValueError:
             return Verdict("deny", "budget", note="an amount is negative or out of bounds")
-        self._unrecorded.discard(key)
+        _open(self).unrecorded.discard(key)
         if isinstance(found, Exhausted):
             looked = [(counting, pot, spent) for (counting, pot), spent in zip(pots, found.spent, strict=True)]
             return over(looked, _too_much(looked) if tool is None else "")
         return found
 
     def _settle(self, key: str, amounts: Amounts) -> None:
-        if key in self._unrecorded:
-            self._unrecorded.discard(key)
+        if key in _open(self).unrecorded:
+            _open(self).unrecorded.discard(key)
             return
         actual = [Charge(unit, amount, currency) for (unit, currency), amount in amounts.items() if can_be_kept(amount)]
         try:
             self._ledger.settle(key, actual, self._clock())
         except LedgerUnavailable:
             return  # it was dispatched, and counts as reserved
+
+
+_RUN: Final = hidden(Budgets, "_run_of")
+_OPEN: Final = hidden(Budgets, "_open")
+
+
+def _open(budgets: Budgets) -> _Open:
+    found: _Open = _OPEN.__get__(budgets)
+    return found
 
 
 def _place(key: str) -> str:

@@ -6,7 +6,7 @@ Out: a fresh copy with the defaults written in, which is what runs; or `Malforme
 
 from __future__ import annotations
 
-from zcpolicy.exact import MAX_INTEGER, exact, is_list, is_object, number_of, plain
+from zcpolicy.exact import MAX_INTEGER, exact, is_list, is_map, is_object, number_of, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class _Judging:
     def _extra(extra: object, name: str, place: str) -> Schema:
         if extra == "allow":
             return _ANY
-        if is_object(extra):
+        if is_map(extra):
             return extra  # type: ignore[return-value]  # the schema of further members
         raise Malformed(f"{place} has an argument `{spelt(name)}` that the tool does not name")
 

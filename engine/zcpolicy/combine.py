@@ -6,7 +6,7 @@ evaluator and the generated code both end here, and the outcome of equal bits is
 
 from __future__ import annotations
 
-from zcpolicy.sealed import Fixed, put
+from zcpolicy.sealed import Fixed, hidden, put
 from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
@@ -64,13 +64,12 @@ class Said(Fixed):
 class Verdict:
     """The outcome of one combination. `note`: what to tell besides (of a malformed call, of a limit).
 
-    Each part is set once: equal calls share a verdict, and nobody who holds one may change what they are told.
+    Each part is set once: equal calls share a verdict, and nobody who holds one may change what they are told. `plan` is hidden.
     """
 
     __slots__ = ("bits", "effect", "note", "plan", "reason", "resolver", "retry_after", "rules", "said", "tool")
 
     if TYPE_CHECKING:
-        plan: Plan | None  # of the tool; None where no tool was found
         tool: ToolName
         bits: int
         said: tuple[Said, ...]
@@ -121,7 +120,33 @@ class Verdict:
             raise AttributeError(f"a verdict stands: its `{name}` cannot be deleted")
 
 
-_UNSAID: Final[dict[str, Any]] = {"plan": None, "tool": "", "bits": 0, "said": (), "resolver": None}
+_UNSAID: Final[dict[str, Any]] = {"tool": "", "bits": 0, "said": (), "resolver": None}
+_PLAN: Final = hidden(Verdict, "plan")
+
+
+def plan_behind(verdict: Verdict) -> Plan | None:
+    """The plan of the tool; None where no tool was found."""
+    try:
+        plan: Plan = _PLAN.__get__(verdict)
+    except AttributeError:
+        return None
+    return plan
+
+
+def of_the_plan(plan: Plan, verdict: Verdict, bits: int = 0) -> Verdict:
+    """Says of a new verdict which tool it is about, and what held."""
+    verdict.tool, verdict.bits, verdict.resolver = plan.name, bits, None
+    _PLAN.__set__(verdict, plan)
+    return verdict
+
+
+def of_the_call(first: Verdict, verdict: Verdict) -> Verdict:
+    """Says of a new verdict that it is about the call of another, in whose place it comes."""
+    verdict.tool, verdict.bits, verdict.said, verdict.resolver = first.tool, first.bits, first.said, first.resolver
+    plan = plan_behind(first)
+    if plan is not None:
+        _PLAN.__set__(verdict, plan)
+    return verdict
 
 
 class BodyPlan:

@@ -6,6 +6,8 @@ and rules is worked out when it is first wanted.
 
 from __future__ import annotations
 
+from zcpolicy.combine import plan_behind
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -84,7 +86,7 @@ class Decision:
     @property
     def charges(self) -> list[dict[str, Any]]:
         """What the call counts in, should it run."""
-        plan = self.verdict.plan
+        plan = plan_behind(self.verdict)
         if plan is None or self.effect == "deny":
             return []
         from zcpolicy.room import charges_json

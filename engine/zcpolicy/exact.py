@@ -1,12 +1,14 @@
 """Exact values: numbers without binary rounding, canonical JSON, and the values that a compiled policy holds.
 
-In: JSON values. Out: `int`, `Decimal`, `str`, `bool`, `None`, lists and dictionaries of them; canonical text.
+In: JSON values. Out: `int`, `Decimal`, `str`, `bool`, `None`, lists and dictionaries of them; canonical text; JSON that
+nobody alters.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from decimal import Decimal
     from typing import Any, Final, TypeGuard
 
@@ -19,6 +21,8 @@ MAX_NUMBER_DIGITS: Final = 1_000
 MAX_INTEGER: Final = 10**MAX_NUMBER_DIGITS
 """Whole numbers of a call stay below it."""
 
+ReadOnly: Any = type(type.__dict__)  # `types.MappingProxyType`, without the import
+
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is an object."""
@@ -28,6 +32,40 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether a JSON value is a list."""
     return type(value) is list
+
+
+def frozen(value: Any) -> Any:
+    """A JSON value that nobody alters: an object is read only, a list a tuple. What is frozen already is given back.
+
+    It takes the value over, which nobody else may hold: to copy every object of a policy would be the dearer half of this.
+    """
+    if is_list(value):
+        return tuple(map(frozen, value))
+    if not is_object(value):
+        return value
+    for name, one in value.items():
+        if type(one) is not str:
+            value[name] = frozen(one)
+    return ReadOnly(value)
+
+
+def thawed(value: Any) -> Any:
+    """A copy of a frozen value, as JSON has it."""
+    if is_map(value):
+        return {name: thawed(one) for name, one in value.items()}
+    return [*map(thawed, value)] if is_row(value) else value
+
+
+def is_map(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a value of a policy is an object, frozen or not yet."""
+    kind = type(value)
+    return kind is ReadOnly or kind is dict
+
+
+def is_row(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value of a policy is a list, frozen or not yet."""
+    kind = type(value)
+    return kind is tuple or kind is list
 
 
 def exact(value: float) -> Decimal:
@@ -72,7 +110,7 @@ def plain(value: Value) -> object:
 
 
 def _plain(value: object) -> object:
-    if is_object(value):
+    if is_map(value):
         if "n" in value:
             return number_of(value["n"])
         if "list" in value:

@@ -5,16 +5,16 @@ In: a stack of bodies, a session. Out: a sealed `ResolvedAgentExecution`, which 
 
 from __future__ import annotations
 
-from zcpolicy.authority import State, enrol, genuine, load
+from zcpolicy.authority import State, enrol, genuine, load, restack
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
-from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.sealed import Sealed, final, hidden, put
 from zcpolicy.skills import known_skills, loadable, may_load, with_skill
+from zcpolicy.stack import deciders, plans_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, Final, Never
 
     from zcpolicy.approvals.ask import ApprovalManager
@@ -38,7 +38,7 @@ MAX_PLANS: Final = 4_096
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 
-    __slots__ = ("__weakref__", "_plans", "_state", "parent", "resolver", "session", "stack", "surface")
+    __slots__ = ("__weakref__", "_state", "_table", "parent", "resolver", "session", "stack", "surface")
     _maker = "`Resolver.resolve`"
 
     if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ResolvedAgentExecution(Sealed):
             self.stack: Final[Stack] = sealed
             self.parent: Final[ResolvedAgentExecution | None] = sealed
             self.surface: Final[str] = sealed
-            self._plans: Final[dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]] = sealed
+            self._table: Final[int] = sealed
 
     @property
     def agent(self) -> str:
@@ -78,7 +78,7 @@ class ResolvedAgentExecution(Sealed):
         """
         try:
             try:
-                decide = self._plans[tool]
+                decide = deciders[self._table][tool]
             except (KeyError, TypeError):
                 return self._first(tool, arguments)
             return decide(arguments, self)
@@ -93,14 +93,15 @@ class ResolvedAgentExecution(Sealed):
     def _first(self, tool: Any, arguments: object) -> Decision:
         if self.resolver.newest is not self.resolver:
             return self._under_newest(tool, arguments)
-        plan = self._plan(_bare(tool))
+        plan = _planned(self, _bare(tool))
         if isinstance(plan, Verdict):
             return Decision(plan, {}, self, self.session.labels)
-        if len(self._plans) >= MAX_PLANS:
-            self._plans.clear()
-        self._plans[plan.name] = plan.decide
+        known = deciders[self._table]
+        if len(known) >= MAX_PLANS:
+            known.clear()
+        known[plan.name] = plan.decide
         if self.resolver.newest is not self.resolver:  # published while this was worked out: nothing may stay behind
-            self._plans.clear()
+            known.clear()
             return self._under_newest(tool, arguments)
         return plan.decide(arguments, self)
 
@@ -111,36 +112,14 @@ class ResolvedAgentExecution(Sealed):
         except ResolveError as error:
             return unmade(self, tool, error)
 
-    def _plan(self, tool: Any) -> Plan | Verdict:
-        plans = self.stack.plans
-        try:
-            found: Plan | Verdict | None = plans.get(tool)
-        except TypeError:  # what cannot be a key is no tool
-            found = None
-        if found is None:
-            found = self.resolver.plan(self.stack, tool, self.session)
-            if not isinstance(found, Verdict):
-                if len(plans) >= MAX_PLANS:
-                    plans.clear()
-                plans[found.name] = found
-        return found
-
     def tools(self) -> tuple[ToolName, ...]:
         """The tools that may be shown: none that could be called is left out."""
         try:
             self.keep_up()
         except ResolveError:  # under a skill of another policy nothing can be called
             return ()
-        return tuple(name for name in self.resolver.program.tools if self._may_show(name))
-
-    def _may_show(self, name: ToolName) -> bool:
-        plan = self.plan_of(name)
-        return plan is not None and plan.callable_at_all(self.session)
-
-    def plan_of(self, name: ToolName) -> Plan | None:
-        """The plan of a tool of the catalogue. For the engine."""
-        plan = self._plan(name)
-        return None if isinstance(plan, Verdict) else plan
+        plans = ((name, plan_of(self, name)) for name in self.resolver.program.tools)
+        return tuple(name for name, plan in plans if plan is not None and plan.callable_at_all(self.session))
 
     def permit(self, decision: Decision, *, approved: bool = False, ok: bool = True) -> Decision:
         """Records a call that runs now: its labels, what it spends, and in the history that it ran.
@@ -177,10 +156,10 @@ class ResolvedAgentExecution(Sealed):
         if not skills:
             return
         state = genuine(self)
+        stack = state.stack
         for skill in skills:
-            state.stack = with_skill(state.stack, skill)
-        put(self, "stack", state.stack)
-        put(self, "_plans", state.stack.decides)
+            stack = with_skill(stack, skill)
+        restack(self, state, stack)
 
     def renewed(self) -> ResolvedAgentExecution:
         """This execution under the newest generation of its policy: itself, if there is no newer one.
@@ -289,6 +268,30 @@ class ResolvedAgentExecution(Sealed):
         return f"<ResolvedAgentExecution {self.agent}, depth {self.depth}>"
 
 
+_STATE: Final = hidden(ResolvedAgentExecution, "_state")
+
+
+def plan_of(run: ResolvedAgentExecution, name: ToolName) -> Plan | None:
+    """The plan of a tool of the catalogue. For the engine."""
+    plan = _planned(run, name)
+    return None if isinstance(plan, Verdict) else plan
+
+
+def _planned(run: ResolvedAgentExecution, tool: Any) -> Plan | Verdict:
+    plans = plans_of(run.stack)
+    try:
+        found: Plan | Verdict | None = plans.get(tool)
+    except TypeError:  # what cannot be a key is no tool
+        found = None
+    if found is None:
+        found = run.resolver.plan(run.stack, tool, run.session)
+        if not isinstance(found, Verdict):
+            if len(plans) >= MAX_PLANS:
+                plans.clear()
+            plans[found.name] = found
+    return found
+
+
 def _bare(tool: Any) -> Any:
     """A name whose type is a subclass (an enum, a named tuple) as the text it is: it is found so once it is known."""
     if isinstance(tool, str):
@@ -324,6 +327,6 @@ def unlisted(state: State) -> ResolvedAgentExecution:
     put(run, "stack", state.stack)
     put(run, "parent", state.parent)
     put(run, "surface", state.surface)
-    put(run, "_plans", state.stack.decides)
-    put(run, "_state", state)
+    put(run, "_table", id(state.stack))
+    _STATE.__set__(run, state)
     return run

@@ -8,6 +8,7 @@ from __future__ import annotations
 from _thread import RLock
 from os import urandom
 
+from zcpolicy.exact import ReadOnly
 from zcpolicy.sealed import put
 
 TYPE_CHECKING = False
@@ -31,9 +32,6 @@ _marking: Final = RLock()
 
 MAX_HISTORY: Final = 100_000
 """Entries that a session keeps; the oldest go first, so that a `require` may then deny."""
-
-
-_ReadOnly: Any = type(type.__dict__)  # `types.MappingProxyType`, without the import
 
 
 class FactsError(ValueError):
@@ -187,7 +185,7 @@ class Session:
     @property
     def drift(self) -> Mapping[ToolName, Drift]:
         """Tools whose live definition differs, and how. See `drifted`."""
-        found: Mapping[ToolName, Drift] = _ReadOnly(self._drift)
+        found: Mapping[ToolName, Drift] = ReadOnly(self._drift)
         return found
 
     def drift_of(self, tool: ToolName) -> frozenset[Drift]:

@@ -12,7 +12,7 @@ from zcpolicy.call import MISFIT, Malformed, fits_quickly, judge_value, sound
 from zcpolicy.combine import ALWAYS, INTERACTIVE
 from zcpolicy.condition import AllOf, Not
 from zcpolicy.decision import Decision
-from zcpolicy.exact import plain
+from zcpolicy.exact import is_row, plain
 from zcpolicy.leaves import Test
 from zcpolicy.operands import Call
 from zcpolicy.program import head_of
@@ -229,7 +229,7 @@ class _Shape:
         if len(path) != 2 or path[0] != "args" or path[1] not in self.fields or "each" in leaf:
             return None
         index, field = self.fields[path[1]]
-        if not isinstance(leaf["right"], list) or not _simple(field):
+        if not is_row(leaf["right"]) or not _simple(field):
             return None
         negate = bool(leaf.get("negate"))
         must = must != negate
@@ -305,8 +305,8 @@ def has_default(schema: Schema) -> bool:
     if "default" in schema:
         return True
     below = [*schema.get("fields", {}).values()]
-    extra = schema.get("extra")
-    below += [extra] if isinstance(extra, dict) else []
+    extra = schema.get("extra", "deny")
+    below += [] if isinstance(extra, str) else [extra]
     below += [schema["item"]] if "item" in schema else []
     return any(map(has_default, below))
 

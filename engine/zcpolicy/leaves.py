@@ -6,7 +6,7 @@ compiled file may be damaged) make the test UNKNOWN.
 
 from __future__ import annotations
 
-from zcpolicy.exact import is_list
+from zcpolicy.exact import is_list, is_map
 from zcpolicy.mentions import sources
 from zcpolicy.operands import MISSING, Operand, operand
 from zcpolicy.value_tests import asker, unknown
@@ -48,7 +48,7 @@ def bind(leaf: Leaf, site: Site) -> Test:
     """The test of a leaf at a site."""
     left = operand(leaf["left"], site)
     right = leaf["right"]
-    other = operand(right["operand"], site) if isinstance(right, dict) else None
+    other = operand(right["operand"], site) if is_map(right) else None
     if other is not None and not other.declared:
         return _undeclared(leaf, left, other, site)
     each = leaf.get("each")

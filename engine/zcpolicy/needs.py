@@ -5,7 +5,7 @@ In: an execution's bodies, its program, its session. Out: nothing, or a ResolveE
 
 from __future__ import annotations
 
-from zcpolicy.exact import is_object
+from zcpolicy.exact import is_map
 from zcpolicy.misspelt import misspelt
 from zcpolicy.program import head_of
 from zcpolicy.refusals import ResolveError
@@ -65,7 +65,7 @@ def _facts(condition: Any) -> Iterator[str]:
         yield from _facts(condition["not"])
     if "test" in condition:
         right = condition["right"]
-        operands: list[list[str]] = [condition["left"], right["operand"] if is_object(right) else []]
+        operands: list[list[str]] = [condition["left"], right["operand"] if is_map(right) else []]
         for operand in operands:
             if len(operand) > 1 and operand[0] == "session":
                 yield operand[1]

@@ -185,7 +185,7 @@ def locate(schema: Schema, path: tuple[str, ...]) -> tuple[Schema | None, tuple[
         extra = schema.get("extra", "deny" if index == 0 else "allow")
         if name in fields:
             schema = fields[name]
-        elif isinstance(extra, dict):
+        elif not isinstance(extra, str):
             schema = extra
         elif extra == "deny" or fields:
             return None, () if extra == "deny" else path[index:]

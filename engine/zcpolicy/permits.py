@@ -5,7 +5,7 @@ In: a decision that permits. Out: nothing; the ledger, the session and the resol
 
 from __future__ import annotations
 
-from zcpolicy.combine import Verdict
+from zcpolicy.combine import Verdict, plan_behind
 from zcpolicy.condition import truth_of
 from zcpolicy.decision import Decision
 from zcpolicy.facts import MAX_HISTORY, Entry
@@ -38,7 +38,7 @@ def record(decision: Decision, ok: bool) -> None:
 
 def mark(decision: Decision) -> frozenset[str]:
     """Puts the labels of a call on its session: when it is permitted, before it runs, whatever comes of it. Those labels."""
-    plan, run = decision.verdict.plan, decision.run
+    plan, run = plan_behind(decision.verdict), decision.run
     labels = frozenset[str]() if plan is None else frozenset(labels_of(plan, decision.arguments, run))
     run.session.mark(labels)
     return labels

@@ -17,6 +17,8 @@ from zcpolicy.combine import (
     BodyPlan,
     Verdict,
     conclude,
+    of_the_call,
+    of_the_plan,
 )  # fmt: skip
 from zcpolicy.condition import compile_condition, possible, truth_of
 from zcpolicy.decision import Decision
@@ -213,8 +215,7 @@ class Plan:
         """The outcome of these bits, remembered."""
         found = self._verdicts.get(bits)
         if found is None:
-            found = conclude(self.bodies, bits)
-            found.plan, found.tool, found.bits = self, self.name, bits
+            found = of_the_plan(self, conclude(self.bodies, bits), bits)
             if len(self._verdicts) >= MAX_VERDICTS:
                 self._verdicts.clear()
             self._verdicts[bits] = found
@@ -278,15 +279,12 @@ class Plan:
 
             over = exhausted(self, judged, run)
             if over is not None:
-                over.plan, over.tool, over.bits, over.said = self, self.name, verdict.bits, verdict.said
-                verdict = over
+                verdict = of_the_call(verdict, over)
         return Decision(verdict, judged, run, labels)
 
     def failed(self, reason: str, note: str = "") -> Verdict:
         """A deny that no rule decided."""
-        verdict = Verdict("deny", reason, note=note)
-        verdict.plan, verdict.tool = self, self.name
-        return verdict
+        return of_the_plan(self, Verdict("deny", reason, note=note))
 
     def callable_at_all(self, session: Session) -> bool:
         """Whether some arguments may lead to anything but a deny: conditions that look at them count as it helps."""

@@ -8,8 +8,8 @@ when it is first asked for.
 
 from __future__ import annotations
 
-from zcpolicy.exact import canonical, is_object
-from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.exact import ReadOnly, canonical, frozen, is_object
+from zcpolicy.sealed import Sealed, final, hidden, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,10 @@ def unpack(ids: ToolIds, count: int = MAX_TOOLS) -> frozenset[int]:
 
 @final
 class Program(Sealed):
-    """A whole checked policy. Made by `Program.build` (the compiler) or `load_compiled`."""
+    """A whole checked policy. Made by `Program.build` (the compiler) or `load_compiled`.
+
+    What was parsed of it is frozen, and stands in hidden slots.
+    """
 
     __slots__ = ("_agent_lines", "_head", "_origin_head", "_origin_lines", "_parsed", "_sets", "digest")
     _maker = "the compiler or `load_compiled`"
@@ -131,8 +134,6 @@ class Program(Sealed):
             self._head: Final[bytes] = sealed  # the rest of the program: an object without `agents`
             self._origin_lines: Final[Mapping[str, bytes]] = sealed
             self._origin_head: Final[bytes] = sealed
-            self._parsed: Final[dict[str, Any]] = sealed
-            self._sets: Final[dict[str, frozenset[int]]] = sealed
 
     @staticmethod
     def build(data: ProgramData, origins: Origins) -> Program:
@@ -171,9 +172,10 @@ class Program(Sealed):
     @property
     def tools(self) -> tuple[str | tuple[str, str], ...]:
         """The names of all tools of the catalogue: `name` of the host, `(server, name)` of a server."""
-        found: tuple[str | tuple[str, str], ...] | None = self._parsed.get("tools")
+        parsed = _parsed_of(self)
+        found: tuple[str | tuple[str, str], ...] | None = parsed.get("tools")
         if found is None:
-            found = self._parsed["tools"] = tuple(
+            found = parsed["tools"] = tuple(
                 tool["name"] if tool["server"] is None else (tool["server"], tool["name"])
                 for tool in head_of(self)["tools"]
             )
@@ -183,8 +185,17 @@ class Program(Sealed):
         return f"<Program {self.digest[:12]}, {len(self._agent_lines)} agents>"
 
 
+_PARSED: Final = hidden(Program, "_parsed")
+_SETS: Final = hidden(Program, "_sets")
+
+
+def _parsed_of(program: Program) -> dict[str, Any]:
+    found: dict[str, Any] = _PARSED.__get__(program)
+    return found
+
+
 def head_of(program: Program) -> ProgramData:
-    """Everything but the agents (`agents` is empty). Shared: not to be altered. For the engine."""
+    """Everything but the agents (`agents` is empty), frozen. For the engine."""
     head: ProgramData = _once(program, "head", program._head, "program")
     return head
 
@@ -195,7 +206,7 @@ def has_agent(program: Program, name: object) -> bool:
 
 
 def agent_of(program: Program, name: str) -> Agent | None:
-    """An agent's data, or None if there is none. Shared: not to be altered. For the engine."""
+    """An agent's data, frozen, or None if there is none. For the engine."""
     line = program._agent_lines.get(name)
     if line is None:
         return None
@@ -205,19 +216,21 @@ def agent_of(program: Program, name: str) -> Agent | None:
 
 def tools_in(program: Program, ids: ToolIds) -> frozenset[int]:
     """`unpack` within the program's tools, remembered: agents share many sets. For the engine."""
-    found = program._sets.get(ids)
+    sets: dict[str, frozenset[int]] = _SETS.__get__(program)
+    found = sets.get(ids)
     if found is None:
-        found = program._sets[ids] = unpack(ids, len(head_of(program)["tools"]))
+        found = sets[ids] = unpack(ids, len(head_of(program)["tools"]))
     return found
 
 
 def names_in(program: Program, ids: ToolIds) -> frozenset[str | tuple[str, str]]:
     """The names of a packed set of tools, remembered. For the engine."""
     key = f"names {ids}"
-    found: frozenset[str | tuple[str, str]] | None = program._parsed.get(key)
+    parsed = _parsed_of(program)
+    found: frozenset[str | tuple[str, str]] | None = parsed.get(key)
     if found is None:
         tools = program.tools
-        found = program._parsed[key] = frozenset(tools[index] for index in tools_in(program, ids))
+        found = parsed[key] = frozenset(tools[index] for index in tools_in(program, ids))
     return found
 
 
@@ -233,7 +246,7 @@ def origins_of(program: Program, kind: str, name: str) -> BodyOrigins:
             found = head["ceiling"] if kind == "ceiling" else head["skills"].get(name, {})
     except (CompiledError, KeyError, AttributeError, TypeError):
         found = {}
-    places: BodyOrigins = found if is_object(found) else {}  # type: ignore[assignment]  # read one by one, see `places`
+    places: BodyOrigins = frozen(found if is_object(found) else {})  # read one by one, see `places`
     return places
 
 
@@ -328,12 +341,12 @@ def _sealed(agents: dict[str, bytes], head: bytes, places: dict[str, bytes], res
     digest.update(head[1:])
     program: Program = object.__new__(Program)
     put(program, "digest", digest.hexdigest())
-    put(program, "_agent_lines", agents)
+    put(program, "_agent_lines", ReadOnly(agents))
     put(program, "_head", head)
-    put(program, "_origin_lines", places)
+    put(program, "_origin_lines", ReadOnly(places))
     put(program, "_origin_head", rest)
-    put(program, "_parsed", {})
-    put(program, "_sets", {})
+    _PARSED.__set__(program, {})
+    _SETS.__set__(program, {})
     return program
 
 
@@ -366,8 +379,9 @@ def _parse(data: bytes) -> Any:
 
 
 def _once(program: Program, key: str, data: bytes, kind: str) -> Any:
-    """Parsed and checked on first use."""
-    found = program._parsed.get(key)
+    """Parsed, checked and frozen on first use."""
+    parsed = _parsed_of(program)
+    found = parsed.get(key)
     if found is None:
         found = _parse(data)
         if kind == "program":
@@ -376,7 +390,10 @@ def _once(program: Program, key: str, data: bytes, kind: str) -> Any:
         else:
             _check_agents(found)
             bodies = [agent["body"] for agent in found.values()]
-        program._parsed[key] = found
+        try:
+            found = parsed[key] = frozen(found)
+        except RecursionError:
+            raise CompiledError("this policy nests too deep for where it is used") from None
         for body in bodies:
             for ids in _tool_sets(body):
                 tools_in(program, ids)

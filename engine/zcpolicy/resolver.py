@@ -20,9 +20,9 @@ from zcpolicy.narrowing import body_of, portable, restored
 from zcpolicy.plan import Plan
 from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
-from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.sealed import Sealed, final, hidden, put
 from zcpolicy.skills import known_skills, may_load
-from zcpolicy.stack import Level, Stack, level_of
+from zcpolicy.stack import Level, Stack, deciders, level_of
 from zcpolicy.windows import told
 
 __all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", "UnknownAgent"]
@@ -63,6 +63,30 @@ class _Generations:
             return "whether the policy is still that of its source cannot be told"
 
 
+class _Own:
+    """What a resolver decides by and remembers. `clients`, `line`: of all its generations. `looks`: what known names look like.
+
+    `protects`: whether a path hits a protected file; None where there is none.
+    """
+
+    __slots__ = ("by_agent", "clients", "line", "looks", "protects", "tool_ids", "unknown")
+
+    def __init__(
+        self,
+        program: Program,
+        files: tuple[str, ...],
+        clients: dict[str, list[Entry]],
+        line: _Generations,
+    ) -> None:
+        self.clients = clients
+        self.line = line
+        self.protects = _protection(files) if files else None
+        self.tool_ids: dict[ToolName, int] = {name: index for index, name in enumerate(program.tools)}
+        self.by_agent: dict[str, Stack] = {}
+        self.unknown: dict[Any, str] = {}
+        self.looks: dict[str, set[str]] = {}
+
+
 @final
 class Resolver(Sealed):
     """Decides by one program. Made by `Resolver(program, …)`; its successors by `publish`.
@@ -73,14 +97,8 @@ class Resolver(Sealed):
     """
 
     __slots__ = (
-        "_by_agent",
-        "_clients",
         "_files",
-        "_generations",
-        "_protected",
-        "_skeletons",
-        "_tool_ids",
-        "_unknown",
+        "_own",
         "generation",
         "ledger",
         "program",
@@ -105,13 +123,6 @@ class Resolver(Sealed):
             self.ledger: Final[Ledger] = made
             self.suspended: Final[str] = made
             self._files: Final[tuple[tuple[str, ...], tuple[str, ...]]] = made
-            self._protected: Final[Callable[[Any, Any], bool | None] | None] = made
-            self._tool_ids: Final[dict[ToolName, int]] = made
-            self._by_agent: Final[dict[str, Stack]] = made
-            self._unknown: Final[dict[Any, str]] = made
-            self._skeletons: Final[dict[str, set[str]]] = made
-            self._clients: Final[dict[str, list[Entry]]] = made
-            self._generations: Final[_Generations] = made
 
     def __new__(
         cls,
@@ -126,39 +137,16 @@ class Resolver(Sealed):
 
         kept = ledger if ledger is not None else MemoryLedger()
         made = object.__new__(cls)
-        made._fill(program, generation, kept, ((*protected, *kept.files), tuple(policy_files)))
-        put(made, "_clients", {})
-        put(made, "_generations", _Generations(made))
+        files = (*protected, *kept.files), tuple(policy_files)
+        _fill(made, program, generation, kept, files, "", {}, _Generations(made))
         return made
-
-    def _fill(
-        self,
-        program: Program,
-        generation: int,
-        ledger: Ledger,
-        files: tuple[tuple[str, ...], tuple[str, ...]],
-        suspended: str = "",
-    ) -> None:
-        """`files`: those protected for good, those of this generation."""
-        if type(program) is not Program:
-            raise TypeError("a resolver is made from a Program")
-        put(self, "program", program)
-        put(self, "generation", generation)
-        put(self, "ledger", ledger)
-        put(self, "suspended", suspended)
-        put(self, "_files", files)
-        put(self, "_protected", _protection((*files[0], *files[1])) if any(files) else None)
-        put(self, "_tool_ids", {name: index for index, name in enumerate(program.tools)})
-        put(self, "_by_agent", {})
-        put(self, "_unknown", {})
-        put(self, "_skeletons", {})
 
     # --- generations ---------------------------------------------------------------------------------------------
 
     @property
     def newest(self) -> Resolver:
         """The resolver of the newest generation: itself until `publish`. One whose time is over is suspended now."""
-        line = self._generations
+        line = _own(self).line
         if line.lapsed is not None and not line.newest.suspended and line.why_lapsed():
             with line.exclusive:  # somebody may just have heard from the source
                 why = line.why_lapsed()
@@ -169,7 +157,7 @@ class Resolver(Sealed):
     @property
     def exclusive(self) -> RLock:
         """Held from the last look at a call until it is on record; by all generations."""
-        return self._generations.exclusive
+        return _own(self).line.exclusive
 
     def publish(
         self, program: Program, *, policy_files: Iterable[str] | None = None, generation: int | None = None
@@ -195,24 +183,23 @@ class Resolver(Sealed):
 
         It must be quick, and never wait. What `decide` alone answers is not held up: the host suspends in good time.
         """
-        self._generations.lapsed = why
+        _own(self).line.lapsed = why
 
     def _follow(self, of: Callable[[Resolver], tuple[Program, int, tuple[str, ...] | None, str]]) -> Resolver:
         """Puts another resolver in the place of the newest: program, number, files of the policy, why it is suspended."""
-        line = self._generations
+        line = _own(self).line
         with line.exclusive:
             old = line.newest
             program, number, files, why = of(old)
             if number < old.generation or (number == old.generation and program is not old.program):
                 raise ValueError(f"generation {number} does not come after {old.generation}")
             made: Resolver = object.__new__(Resolver)
-            made._fill(program, number, old.ledger, old._files if files is None else (old._files[0], files), why)
-            put(made, "_clients", old._clients)
-            put(made, "_generations", line)
+            whole = old._files if files is None else (old._files[0], files)
+            _fill(made, program, number, old.ledger, whole, why, _own(old).clients, line)
             line.newest = made
-            stacks = [*old._by_agent.values(), *(run.stack for run in executions_of(old))]
+            stacks = [*_own(old).by_agent.values(), *(run.stack for run in executions_of(old))]
             for stack in stacks:  # what they remember of the old policy must not decide again
-                stack.decides.clear()
+                deciders[id(stack)].clear()
         return made
 
     def resolve(
@@ -300,7 +287,7 @@ class Resolver(Sealed):
 
         Raises as `resolve`.
         """
-        again = None if narrowing is None else restored(narrowing, self._tool_ids)
+        again = None if narrowing is None else restored(narrowing, _own(self).tool_ids)
         free = None if parent is None else independent
         return self._resolve(agent, session, surface, again, parent, skills, free, later, charged=False)
 
@@ -362,14 +349,15 @@ class Resolver(Sealed):
 
     def done_by(self, client: str) -> list[Entry]:
         """Calls that ran in this process for a client, in any session."""
-        return self._clients.setdefault(client, [])
+        return _own(self).clients.setdefault(client, [])
 
     def touches_protected(self, call: Call) -> bool | None:
         """Whether a call's paths hit a protected file; None: they may."""
         found: bool | None = False
-        if self._protected is not None:
+        protects = _own(self).protects
+        if protects is not None:
             for path in call.found.paths:
-                hit = self._protected(path, call.where)
+                hit = protects(path, call.where)
                 if hit:
                     return True
                 found = None if hit is None else found
@@ -377,10 +365,10 @@ class Resolver(Sealed):
 
     def plan(self, stack: Stack, tool: Any, session: Session) -> Plan | Verdict:
         """The plan of a tool, or the deny for a name that is none."""
-        known = self._tool_ids.get(tool) if is_tool_name(tool) else None
+        known = _own(self).tool_ids.get(tool) if is_tool_name(tool) else None
         if known is not None and self._why_unknown(tool, known=True) != "not-canonical":
             data = head_of(self.program)["tools"][known]
-            protects = self._protected is not None and any(sources(data["schema"]))
+            protects = _own(self).protects is not None and any(sources(data["schema"]))
             return Plan(stack, known, data, protects, self.ledger, session.drift_of(tool))
         verdict = Verdict("deny", self._why_unknown(tool, known=False))
         verdict.tool = tool
@@ -389,34 +377,36 @@ class Resolver(Sealed):
     def _why_unknown(self, tool: Any, *, known: bool) -> str:
         if not is_tool_name(tool):
             return "unknown-tool"
-        found = self._unknown.get(tool)
+        unknown = _own(self).unknown
+        found = unknown.get(tool)
         if found is None:
             parts = (tool,) if isinstance(tool, str) else tool
             found = "unknown-tool" if all(is_canonical(part, self._looks) for part in parts) else "not-canonical"
             if not known and sum(map(len, parts)) <= MAX_NAME_CHARACTERS:
-                if len(self._unknown) >= MAX_UNKNOWN_NAMES:
-                    self._unknown.clear()
-                self._unknown[tool] = found
+                if len(unknown) >= MAX_UNKNOWN_NAMES:
+                    unknown.clear()
+                unknown[tool] = found
         return found
 
     def _looks(self) -> dict[str, set[str]]:
         """What known names look like, with the names that do; worked out when an odd name first comes."""
-        if not self._skeletons:
-            for name in self._tool_ids:
+        own = _own(self)
+        if not own.looks:
+            for name in own.tool_ids:
                 for part in (name,) if isinstance(name, str) else name:
-                    self._skeletons.setdefault(skeleton(part), set()).add(part)
-        return self._skeletons
+                    own.looks.setdefault(skeleton(part), set()).add(part)
+        return own.looks
 
     def _stack(self, agent: str, session: Session, narrowing: Narrowing | None, skills: tuple[str, ...]) -> Stack:
         """An agent's stack; with nothing taken away and nothing drifted, one for all its runs."""
         plain = narrowing is None and not skills and not session.drift and session.above is None
-        stack = self._by_agent.get(agent) if plain and type(agent) is str else None
+        stack = _own(self).by_agent.get(agent) if plain and type(agent) is str else None
         if stack is None:
             self._must_know(agent)
             level = level_of(self.program, agent, 0, skills, self._added(narrowing))
             stack = Stack(self.program, (level,), (level,))
             if plain:
-                self._by_agent[agent] = stack
+                _own(self).by_agent[agent] = stack
         return stack
 
     def _must_fit(self, session: Session | None) -> None:
@@ -435,7 +425,7 @@ class Resolver(Sealed):
             raise UnknownAgent(f"there is no agent `{str(agent)[:60]}`")
 
     def _added(self, narrowing: Narrowing | None) -> tuple[BodyRef, ...]:
-        return () if narrowing is None else (body_of(narrowing, self.program, self._tool_ids),)
+        return () if narrowing is None else (body_of(narrowing, self.program, _own(self).tool_ids),)
 
     def _charge_delegation(self, parent: ResolvedAgentExecution, agent: str) -> None:
         """Here, so that no path can forget it. Raises ResolveError where none is left."""
@@ -457,6 +447,35 @@ class Resolver(Sealed):
         if independent and not free:
             raise ResolveError(f"agent `{agent}` may not be delegated to independently")
         return free and independent is not False
+
+
+_OWN: Final = hidden(Resolver, "_own")
+
+
+def _own(resolver: Resolver) -> _Own:
+    found: _Own = _OWN.__get__(resolver)
+    return found
+
+
+def _fill(
+    made: Resolver,
+    program: Program,
+    generation: int,
+    ledger: Ledger,
+    files: tuple[tuple[str, ...], tuple[str, ...]],
+    suspended: str,
+    clients: dict[str, list[Entry]],
+    line: _Generations,
+) -> None:
+    """`files`: those protected for good, those of this generation."""
+    if type(program) is not Program:
+        raise TypeError("a resolver is made from a Program")
+    put(made, "program", program)
+    put(made, "generation", generation)
+    put(made, "ledger", ledger)
+    put(made, "suspended", suspended)
+    put(made, "_files", files)
+    _OWN.__set__(made, _Own(program, (*files[0], *files[1]), clients, line))
 
 
 def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:

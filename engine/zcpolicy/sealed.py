@@ -1,12 +1,14 @@
 """Sealed types: objects that only their one maker makes, and that nobody alters, copies or pickles.
 
-In: nothing. Out: the classes `Sealed` and `Fixed`. They stop mistakes, not hostile code in the same process.
+In: nothing. Out: the classes `Sealed` and `Fixed`, and `hidden` slots. They stop mistakes, and code that is handed an object and
+alters what it can reach from there; not code that takes this package's own modules apart.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import MemberDescriptorType
     from typing import Any, Final, Never, SupportsIndex
     from typing import final as final
 else:
@@ -18,6 +20,16 @@ else:
 
 put: Final = object.__setattr__
 """Sets a slot of a sealed object. For its maker alone."""
+
+
+def hidden(owner: type, slot: str) -> MemberDescriptorType:
+    """Takes the name of a slot off its class. From then on what stands there is no attribute: not even `put` comes there.
+
+    The only way is through what this gives: `__get__(one)`, AttributeError where nothing was set, and `__set__(one, value)`.
+    """
+    found: MemberDescriptorType = owner.__dict__[slot]
+    delattr(owner, slot)
+    return found
 
 
 class Fixed:

@@ -5,9 +5,11 @@ In: a program, an agent, what the host takes away, the execution above. Out: a `
 
 from __future__ import annotations
 
-from zcpolicy.exact import is_list, is_object
+from _weakref import ref
+
+from zcpolicy.exact import frozen, is_map, is_row
 from zcpolicy.program import CompiledError, agent_of, head_of, origins_of
-from zcpolicy.sealed import Fixed, put
+from zcpolicy.sealed import Fixed, hidden, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
     from zcpolicy.program import Program
     from zcpolicy.shapes import Agent, Body, Place
 
+    Decide = Callable[[Any, ResolvedAgentExecution], Decision]
+
 MAX_NARROWING_CHAIN: Final = 1_000
 """Agents that narrow each other in one line."""
 
 
 class BodyRef(Fixed):
-    """One body, and where its parts were written. `grants`: the root of a chain of agents."""
+    """One body, and where its parts were written. `data`: frozen. `grants`: the root of a chain of agents."""
 
     __slots__ = ("_origins", "_program", "data", "grants", "kind", "name")
 
@@ -40,7 +44,7 @@ class BodyRef(Fixed):
     def __init__(self, program: Program, data: Body) -> None:
         put(self, "_program", program)
         put(self, "_origins", None)
-        put(self, "data", data)
+        put(self, "data", frozen(data))
         put(self, "kind", data["kind"])
         put(self, "name", data["name"])
         put(self, "grants", data["kind"] == "agent")
@@ -51,22 +55,22 @@ class BodyRef(Fixed):
         if origins is None:
             kind = self.kind if self.kind in ("ceiling", "skill") else "agent"
             known = self.kind != "narrowing"
-            origins = origins_of(self._program, kind, self.name) if known else {}
+            origins = origins_of(self._program, kind, self.name) if known else frozen({})
             put(self, "_origins", origins)
         try:
             found: Any = origins[part][index] if index >= 0 else origins.get("other", {}).get(part, [])
             if not found and "place" in origins and " " not in part:
                 found = [origins["place"]]
-            return [place for place in found if _is_place(place)]
+            return [[*place] for place in found if _is_place(place)]
         except (KeyError, IndexError, TypeError, AttributeError):
             return []
 
 
 def _is_place(place: Any) -> bool:
-    return is_list(place) and len(place) == 3 and all(isinstance(part, str) for part in place)
+    return is_row(place) and len(place) == 3 and all(isinstance(part, str) for part in place)
 
 
-class RuleRef:
+class RuleRef(Fixed):
     """One statement that decided: where it stands, what it says, and its `because`.
 
     `about`: the risk class, of an `autonomy`: of several statements the strictest for it decided.
@@ -74,11 +78,17 @@ class RuleRef:
 
     __slots__ = ("about", "body", "index", "part")
 
+    if TYPE_CHECKING:
+        about: str
+        body: BodyRef
+        index: int
+        part: str
+
     def __init__(self, body: BodyRef, part: str, index: int = -1, about: str = "") -> None:
-        self.about = about
-        self.body = body
-        self.part = part
-        self.index = index
+        put(self, "about", about)
+        put(self, "body", body)
+        put(self, "part", part)
+        put(self, "index", index)
 
     @property
     def data(self) -> Any:
@@ -90,7 +100,7 @@ class RuleRef:
     def because(self) -> str | None:
         """The reason that the policy gives."""
         data = self.data
-        found = data.get("because") if is_object(data) else None
+        found = data.get("because") if is_map(data) else None
         return found if isinstance(found, str) else None
 
     @property
@@ -141,23 +151,26 @@ class Level(Fixed):
 
 
 class Stack(Fixed):
-    """An execution's own level, then those that bound it. `counted`: all levels whose limits it counts in."""
+    """An execution's own level, then those that bound it. `counted`: all levels whose limits it counts in.
 
-    __slots__ = ("counted", "decides", "levels", "plans", "program")
+    What was worked out for it is in hidden tables: `plans_of`, and `deciders` by its `id`.
+    """
+
+    __slots__ = ("__weakref__", "_plans", "counted", "levels", "program")
 
     if TYPE_CHECKING:
         program: Program
         levels: tuple[Level, ...]
         counted: tuple[Level, ...]
-        plans: dict[Any, Plan]
-        decides: dict[Any, Callable[[Any, ResolvedAgentExecution], Decision]]
 
     def __init__(self, program: Program, levels: tuple[Level, ...], counted: tuple[Level, ...]) -> None:
         put(self, "program", program)
         put(self, "levels", levels)
         put(self, "counted", counted)
-        put(self, "plans", {})
-        put(self, "decides", {})
+        _PLANS.__set__(self, {})
+        key = id(self)
+        deciders[key] = {}
+        _standing[key] = ref(self, lambda _gone: _forget(key))
 
     @property
     def own(self) -> Level:
@@ -168,6 +181,22 @@ class Stack(Fixed):
         """All bodies that decide."""
         for level in self.levels:
             yield from level.bodies
+
+
+_PLANS: Final = hidden(Stack, "_plans")
+deciders: Final[dict[int, dict[Any, Decide]]] = {}
+"""By the `id` of a stack: what decides the calls of a tool."""
+_standing: Final[dict[int, ref[Stack]]] = {}
+
+
+def plans_of(stack: Stack) -> dict[Any, Plan]:
+    """The plans of a stack so far, by tool. For the engine."""
+    found: dict[Any, Plan] = _PLANS.__get__(stack)
+    return found
+
+
+def _forget(key: int) -> None:
+    del deciders[key], _standing[key]
 
 
 def chain_of(program: Program, name: str) -> list[Agent]:

@@ -5,7 +5,7 @@ In: a `Decision`. Out: text. What came from a call is escaped; the model's text 
 
 from __future__ import annotations
 
-from zcpolicy.exact import exact, is_list, is_object, number_text
+from zcpolicy.exact import exact, is_list, is_map, is_object, number_text
 from zcpolicy.names import INVISIBLE
 
 TYPE_CHECKING = False
@@ -125,7 +125,7 @@ def _read_by_rules(decision: Decision) -> set[str]:
     found: set[str] = set()
     for rule in decision.rules:
         data = rule.data
-        condition = data.get("if") if is_object(data) else None
+        condition = data.get("if") if is_map(data) else None
         _collect(condition, found)
     return set(decision.arguments) if "" in found else found
 

@@ -5,8 +5,9 @@ In: a verdict and its call. Out: JSON values, the execution's own bodies first.
 
 from __future__ import annotations
 
+from zcpolicy.combine import plan_behind
 from zcpolicy.condition import AllOf, Not, compile_condition, truth_of
-from zcpolicy.exact import is_list, is_object
+from zcpolicy.exact import is_list, is_object, thawed
 from zcpolicy.leaves import Test
 from zcpolicy.operands import MISSING, Call
 from zcpolicy.stack import RuleRef
@@ -32,7 +33,7 @@ def trace(
     verdict: Verdict, arguments: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]
 ) -> list[dict[str, Any]]:
     """One entry for each body: `{body, kind, effect, reasons, rules}`; nothing if no tool was found or judged."""
-    plan = verdict.plan
+    plan = plan_behind(verdict)
     if plan is None or not verdict.said:
         return []
     call = Call(arguments, run.session, labels, plan.tool)
@@ -69,7 +70,7 @@ def _rule(plan: Plan, said: Said, index: int, rule: Any, call: Call) -> dict[str
 def _node(node: Node, call: Call) -> dict[str, Any]:
     truth = _TRUTH[truth_of(node, call)]
     if isinstance(node, Test):
-        return {"test": node.leaf, "truth": truth, "value": _value(node.value(call))}
+        return {"test": thawed(node.leaf), "truth": truth, "value": _value(node.value(call))}
     if isinstance(node, Not):
         return {"not": _node(node.part, call), "truth": truth}
     return {"all" if isinstance(node, AllOf) else "any": [_node(part, call) for part in node.parts], "truth": truth}

@@ -5,7 +5,7 @@ In: a leaf, the kind of what it tests, the operand on its right if that is one. 
 
 from __future__ import annotations
 
-from zcpolicy.exact import is_list, plain
+from zcpolicy.exact import is_list, is_row, plain
 from zcpolicy.operands import MISSING, RISKS
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def asker(leaf: Leaf, kind: str, other: Operand | None) -> Ask:
     if test == "in":
         return _member(kind, grants, other) if other is not None else unknown
     right = leaf["right"]
-    items = tuple(plain(value) for value in right) if isinstance(right, list) else ()
+    items = tuple(plain(value) for value in right) if is_row(right) else ()
     if test != "contains" and not all(isinstance(item, str) for item in items):
         return unknown
     maker = _MAKERS.get(test)
@@ -48,7 +48,7 @@ _ORDER: Final = ("==", "<", "<=", ">", ">=")
 
 def _ordered(leaf: Leaf, kind: str, other: Operand | None) -> Ask:
     right, test, grants = leaf["right"], leaf["test"], leaf["grants"]
-    items = tuple(plain(value) for value in right) if isinstance(right, list) else ()
+    items = tuple(plain(value) for value in right) if is_row(right) else ()
     if kind in ("path", "url"):
         if test != "==":
             return unknown

@@ -10,6 +10,7 @@ from typing import Any
 from policy_lang.ast import RISK_CLASSES
 from zcpolicy.approvals.wanted import SCOPES
 from zcpolicy.combine import RANK
+from zcpolicy.exact import thawed
 from zcpolicy.program import head_of, tools_in
 from zcpolicy.resolver import ResolvedAgentExecution
 from zcpolicy.shapes import Answer, RiskClass
@@ -73,8 +74,8 @@ def _tools(run: ResolvedAgentExecution, bodies: tuple[BodyRef, ...]) -> list[dic
 
 
 def _list(body: BodyRef, part: str) -> list[Any]:
-    found: Any = body.data.get(part, [])
-    return list(found)
+    found: Any = body.data.get(part, ())
+    return [*map(thawed, found)]
 
 
 def _autonomy(bodies: tuple[BodyRef, ...]) -> dict[str, Any]:

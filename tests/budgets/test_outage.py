@@ -121,7 +121,7 @@ def test_labels_and_history_only_where_the_reservation_stood(ledger: Ledger) -> 
 def test_no_budget_for_what_no_resolver_made() -> None:
     run = Story(agent("limit 1 calls")).run()
     forged: Any = object.__new__(ResolvedAgentExecution)
-    for name in ("resolver", "session", "stack", "parent", "surface", "_plans"):
+    for name in ("resolver", "session", "stack", "parent", "surface", "_table"):
         object.__setattr__(forged, name, getattr(run, name))
     with pytest.raises(SealError):
         Budgets(forged)

@@ -12,6 +12,7 @@ from policy_lang.cli.errors import CommandError
 from policy_lang.cli.limits import read_limit
 from policy_lang.cli.tool_name import read_tool, written
 from policy_lang.compile import compile_text
+from zcpolicy.exact import thawed
 from zcpolicy.program import agent_of
 
 from .conftest import Cli
@@ -242,7 +243,7 @@ def test_a_limit_is_what_the_language_makes_of_it(limit: str) -> None:
     assert program is not None
     agent = agent_of(program, "a")
     assert agent is not None
-    assert read_limit(limit, program) == {**agent["body"].get("limits", [])[0], "pot": "narrowing"}
+    assert read_limit(limit, program) == {**thawed(agent["body"].get("limits", [])[0]), "pot": "narrowing"}
 
 
 @pytest.mark.parametrize(

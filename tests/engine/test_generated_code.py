@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.engine.programs import STRING, body, leaf, program, rule, tool
 from tests.engine.programs import schema as object_schema
 from zcpolicy import Resolver, Session
+from zcpolicy.execution import plan_of
 
 NAMES = ("a", "b", "c", "d")
 TEXTS = st.sampled_from(
@@ -165,7 +166,8 @@ def test_generated_and_plain_agree(schema: Any, said: Any, calls: Any, writes: b
     shown = run.tools()
     for call in calls:
         decided = run.decide("t", call)
-        plan = run.stack.plans["t"]
+        plan = plan_of(run, "t")
+        assert plan is not None
         plain = plan.slowly(call, run)
         assert (decided.effect, decided.reason, decided.rules, decided.note) == (
             plain.effect, plain.reason, plain.rules, plain.note,
@@ -258,9 +260,11 @@ def _agree_on(arguments: Any, condition: Any, edges: list[Any]) -> None:
         rule("allow", "0", condition),
     ]
     run = Resolver(program([tool("t", arguments)], body("a", *said))).resolve("a", session=Session(interactive=True))
+    plan = plan_of(run, "t")
+    assert plan is not None
     for edge in edges:
         for call in ({"a": edge}, {"a": edge, "b": "x"}, {"b": "x"}, {}):
             decided = run.decide("t", call)
-            plain = run.stack.plans["t"].slowly(call, run)
+            plain = plan.slowly(call, run)
             assert decided.verdict.bits == plain.verdict.bits, (condition, call)
             assert decided.reason == plain.reason

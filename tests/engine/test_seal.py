@@ -30,7 +30,7 @@ def resolver() -> Resolver:
 def forged(run: ResolvedAgentExecution) -> ResolvedAgentExecution:
     """An object of the right type that no resolver made, filled as one that it made."""
     made: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
-    for slot in ("resolver", "session", "stack", "parent", "surface", "_plans", "_state"):
+    for slot in ("resolver", "session", "stack", "parent", "surface", "_table"):
         put(made, slot, getattr(run, slot))
     return made
 
@@ -51,7 +51,7 @@ def test_a_forged_execution_carries_no_authority(resolver: Resolver) -> None:
         resolver.resolve("weak", parent=fake)
 
 
-@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface", "_plans", "_state"])
+@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface", "_table"])
 def test_an_altered_execution_carries_no_authority(resolver: Resolver, slot: str) -> None:
     weak, strong = (
         resolver.resolve("weak"),
@@ -152,7 +152,7 @@ def test_an_unknown_agent_has_no_tools(resolver: Resolver) -> None:
     assert resolver.decide("nobody", "look", {}).run.tools() == ()
 
 
-@pytest.mark.parametrize("part", ["effect", "reason", "plan", "rules", "said", "tool"])
+@pytest.mark.parametrize("part", ["effect", "reason", "rules", "said", "tool"])
 def test_nobody_changes_what_equal_calls_are_told(resolver: Resolver, part: str) -> None:
     verdict: Any = resolver.resolve("weak").decide("act", {}).verdict
     with pytest.raises(AttributeError, match="a verdict stands"):
@@ -163,7 +163,8 @@ def test_nobody_changes_what_equal_calls_are_told(resolver: Resolver, part: str)
 
 STANDS: dict[str, Callable[[ResolvedAgentExecution], object]] = {
     "levels": lambda run: run.stack,
-    "decides": lambda run: run.stack,
+    "counted": lambda run: run.stack,
+    "index": lambda run: run.decide("look", {}).rules[0],
     "bodies": lambda run: run.stack.own,
     "data": lambda run: run.stack.own.root,
     "effect": lambda run: run.decide("act", {}).said[0],

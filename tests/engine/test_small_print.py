@@ -326,7 +326,7 @@ def test_nobody_above_hears_an_answer() -> None:
 
 def test_a_narrowing_without_memory() -> None:
     compiled = program([SAY], body("a", ALLOW))
-    assert body_of(Narrowing(exclude_memory=True), compiled, {}).data.get("memory") == {"read": [], "write": []}
+    assert body_of(Narrowing(exclude_memory=True), compiled, {}).data.get("memory") == {"read": (), "write": ()}
     assert body_of(Narrowing(), compiled, {}).data == {"kind": "narrowing", "name": "narrowing"}
 
 

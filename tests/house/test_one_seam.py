@@ -116,7 +116,11 @@ PLACES: dict[str, set[str]] = {
     "pkgutil": {"policy_lang/syntax/tables.py"},
     "pickle": {"policy_lang/cache.py"},
     ".modules": {"policy_lang/cache.py"},
-    "__dict__": {"zcpolicy/facts.py"},
+    "__dict__": {"zcpolicy/exact.py", "zcpolicy/sealed.py"},
+    "import hidden": {
+        "zcpolicy/budgets.py", "zcpolicy/combine.py", "zcpolicy/execution.py", "zcpolicy/program.py", "zcpolicy/resolver.py", "zcpolicy/stack.py",
+    },
+    "import deciders": {"zcpolicy/execution.py", "zcpolicy/resolver.py"},
     "__getattribute__": {"zcpolicy/combine.py"},
     **{
         nowhere: set[str]()

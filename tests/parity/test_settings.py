@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import policy_lang
+from zcpolicy.exact import thawed
 from zcpolicy.facts import Narrowing, Session
 from zcpolicy.parity.probe import Given
 from zcpolicy.parity.settings import SETTINGS, Setting
@@ -25,8 +26,8 @@ NOT_TOLD = {"clock", "history", "never", "interactive"}
 def bodies(setting: Setting, *, dropped: bool) -> dict[str, Any]:
     """What every body of a setting's program says, by its name."""
     program = policy_lang.loads(setting.text(dropped=dropped))
-    head = head_of(program)
-    agents = {name: agent["body"] for name in program.agents if (agent := agent_of(program, name)) is not None}
+    head = thawed(head_of(program))
+    agents = {name: thawed(agent["body"]) for name in program.agents if (agent := agent_of(program, name)) is not None}
     return {**agents, "ceiling": head["ceiling"], **{f"skill {name}": skill for name, skill in head["skills"].items()}}
 
 

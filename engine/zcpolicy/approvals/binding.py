@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zcpolicy.authority import genuine
-from zcpolicy.exact import canonical, exact, is_list, is_object, number_text
+from zcpolicy.combine import plan_behind
+from zcpolicy.exact import canonical, exact, is_list, is_object, number_text, thawed
 from zcpolicy.texts import tool_json
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Bound(NamedTuple):
 
 def bound(decision: Decision) -> Bound:
     """What a yes to this question is bound to. The decision is of a tool that the program knows. Raises SealError."""
-    plan, session = decision.verdict.plan, decision.run.session
+    plan, session = plan_behind(decision.verdict), decision.run.session
     if plan is None:
         raise ValueError("a decision without a tool asks nothing")
     registry = genuine(decision.run).registry
@@ -37,7 +38,7 @@ def bound(decision: Decision) -> Bound:
     # the directory that the call's paths start from
     where = session.cwd if server is None else session.server_cwd.get(server)
     terms = [
-        session.client, session.id, decision.agent, plan.tool, live, sorted(session.drift_of(plan.name)),
+        session.client, session.id, decision.agent, thawed(plan.tool), live, sorted(session.drift_of(plan.name)),
         where, sorted(decision.labels), decision.approval,
     ]  # fmt: skip
     return Bound(digest(["call", terms, decision.arguments]), digest(["tool", terms]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Never
 
 from zcpolicy.approvals.binding import bound
 from zcpolicy.approvals.question import Question
-from zcpolicy.combine import Verdict
+from zcpolicy.combine import Verdict, of_the_call
 from zcpolicy.decision import Decision
 from zcpolicy.facts import ToolName
 from zcpolicy.refusals import PermitError
@@ -88,8 +88,7 @@ class Refusal:
 
 def refused(asked: Decision, code: str, note: str = "") -> Refusal:
     """The deny that a question comes to, by its code."""
-    verdict = Verdict("deny", code, asked.rules, asked.said, note)
-    verdict.plan, verdict.tool, verdict.bits = asked.verdict.plan, asked.tool, asked.verdict.bits
+    verdict = of_the_call(asked.verdict, Verdict("deny", code, asked.rules, note=note))
     return Refusal(Decision(verdict, asked.arguments, asked.run, asked.labels), note=note)
 
 

@@ -5,7 +5,7 @@ In: the verdict of an `ask`. Out: routes, times, scope, and the digest of the ru
 
 from __future__ import annotations
 
-from zcpolicy.exact import canonical
+from zcpolicy.exact import canonical, thawed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def asked_digest(verdict: Verdict) -> str:
     from hashlib import sha256
 
     asked = [
-        [one.body.kind, one.name, rule.part, rule.data]
+        [one.body.kind, one.name, rule.part, thawed(rule.data)]
         for one in verdict.said
         if one.effect == "ask" and one.body is not None
         for rule in one.rules

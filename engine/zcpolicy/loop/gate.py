@@ -18,9 +18,9 @@ from zcpolicy.approvals.asking import refuse_if_asked
 from zcpolicy.approvals.outcome import Approved, Edited, Refusal
 from zcpolicy.approvals.question import Question
 from zcpolicy.authority import genuine
-from zcpolicy.combine import Verdict
+from zcpolicy.combine import Verdict, of_the_call
 from zcpolicy.decision import Decision
-from zcpolicy.execution import ResolvedAgentExecution, unresolved
+from zcpolicy.execution import ResolvedAgentExecution, unmade
 from zcpolicy.facts import ToolName
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, to_run
@@ -214,7 +214,7 @@ class _Wanted:
         try:
             run = self.execution.renewed()
         except ResolveError as error:
-            return _deny(self.execution, self.tool, unresolved(error), str(error)), None
+            return unmade(self.execution, self.tool, error), None
         decision = run.decide(self.tool, self.arguments)
         registry = genuine(run).registry
         if decision.effect == "deny" or registry is None:
@@ -230,11 +230,10 @@ def _deny(
 ) -> Decision:
     """A deny that no rule decided. `of`: what it takes the place of."""
     verdict = Verdict("deny", reason, note=note)
-    verdict.tool = tool
     if of is None:
+        verdict.tool = tool
         return Decision(verdict, {}, run, run.session.labels)
-    verdict.plan, verdict.bits, verdict.said = of.verdict.plan, of.verdict.bits, of.said
-    return Decision(verdict, of.arguments, run, of.labels)
+    return Decision(of_the_call(of.verdict, verdict), of.arguments, run, of.labels)
 
 
 class Given(ToolContext, Protocol):

@@ -8,6 +8,7 @@ from json import dumps, loads
 from typing import Any
 
 from zcpolicy.authority import genuine
+from zcpolicy.exact import thawed
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.parity.seen import named
 
@@ -17,7 +18,7 @@ Json = Any
 def resolved(run: ResolvedAgentExecution) -> dict[str, Json]:
     """The fields that reach a loop. Raises SealError for what no resolver made."""
     state = genuine(run)
-    bodies = [body.data for level in state.stack.counted for body in level.bodies]
+    bodies = [thawed(body.data) for level in state.stack.counted for body in level.bodies]
     memory, rights = run.memory, run.rights
     return {
         "agent": run.identity.agent,

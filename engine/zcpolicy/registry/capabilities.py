@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from zcpolicy.exact import is_object
-from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.execution import ResolvedAgentExecution, plan_of
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.registry.connecting import ends_here, fault_text
 from zcpolicy.registry.record import Offer, Pinned, Record
@@ -63,7 +63,7 @@ def offer_of(record: Record, run: ResolvedAgentExecution, name: str) -> Offer:
 
 
 def _declared(run: ResolvedAgentExecution, name: str) -> Iterable[str]:
-    plan = run.plan_of(name)
+    plan = plan_of(run, name)
     return () if plan is None else plan.tool["schema"].get("fields", {})
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from zcpolicy.authority import genuine
 from zcpolicy.decision import Decision
-from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.execution import ResolvedAgentExecution, plan_of
 from zcpolicy.facts import ToolName
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.record import Offer, Record
@@ -115,5 +115,5 @@ def _may_show(record: Record, run: ResolvedAgentExecution, name: ToolName, offer
         return False
     if name in CAPABILITIES and not _reached_by(record, run):
         return False
-    plan = run.plan_of(name)
+    plan = plan_of(run, name)
     return plan is not None and plan.callable_at_all(run.session)
