@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.log.place import line_files
 from zcpolicy.daemon.log.show import show
 from zcpolicy.daemon.log.verify import verify
@@ -132,9 +133,19 @@ def test_killed_while_it_began_a_file(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
-def test_what_no_writer_leaves_is_not_gone_on_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize("garbage", [b"x" * 17_000_000, b"x\n" * 60], ids=["long", "many"])
+def test_what_no_writer_leaves_is_not_gone_on_with(garbage: bytes, tmp_path: Path) -> None:
     filled(tmp_path, 1)
     with (tmp_path / FIRST).open("ab") as file:
-        file.write(b"x" * 17_000_000)
-    with pytest.raises(Exception, match="does not end in lines of a log"):
+        file.write(garbage)
+    with pytest.raises(LogError, match="does not end in lines of a log"):
         opened(tmp_path)
+
+
+def test_odd_bytes_of_many_kills(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    with (tmp_path / FIRST).open("ab") as file:
+        file.write(b"\x00\xff\x1b" * 2_000 + b"\n" + b"\xf0" * 30_000 + b"\n\n" + b"{")
+    opened(tmp_path).close()
+    assert problems(tmp_path) == []
+    assert len(verify(tmp_path).notes) == 4

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from zcpolicy.daemon.log.mask import MAX_DATA_CHARACTERS, Masker
+from zcpolicy.daemon.log.mask import MAX_DATA_BYTES, Masker
 from zcpolicy.daemon.log.names import secret_names
 from zcpolicy.daemon.log.settings import Masking, Shape
 
@@ -204,17 +204,17 @@ def test_a_secret_across_the_cut(at: int) -> None:
 
 def test_a_line_is_bounded(tmp_path: Path) -> None:
     huge: dict[str, Any] = {
-        "wide": {f"k{n}" * 300: "v" * 10_000 for n in range(2_000)}, "long": ["x" * 5_000] * 5_000, "phase": "admitted",
+        "wide": {f"k{n}" * 300: "v" * 10_000 for n in range(2_000)}, "long": ["😀" * 5_000] * 5_000, "phase": "admitted",
         "deep": json.loads("[" * 900 + "]" * 900),
     }  # fmt: skip
     with opened(tmp_path) as log:
         log(event(**huge))
         log(call(huge))
     lines = (tmp_path / "decisions-000000000001.jsonl").read_bytes().splitlines()
-    assert max(map(len, lines)) < 2 * MAX_DATA_CHARACTERS
+    assert max(map(len, lines)) < 2 * MAX_DATA_BYTES
     first, second = (one["data"] for one in entries(tmp_path) if one["kind"] == "call")
     assert first["phase"] == second["phase"] == "admitted"
-    assert len(json.dumps(first)) < MAX_DATA_CHARACTERS
+    assert len(json.dumps(first, ensure_ascii=False).encode()) < MAX_DATA_BYTES
     assert problems(tmp_path) == []
 
 

@@ -56,8 +56,8 @@ class DecisionLog:
         try:
             with suppress(FileExistsError):
                 os.mkdir(self.folder, 0o700)
-            self._masker = Masker(key_of(self.folder), masking)
             self._files.open(self._now())
+            self._masker = Masker(key_of(self.folder), masking)
             if self._every:
                 self._files.sync()
         except (OSError, InUse) as error:
@@ -82,7 +82,7 @@ class DecisionLog:
     def sync(self) -> None:
         """Returns once all that is on record is on the disk. Raises LogError."""
         with self._lock:
-            self._trying(self._files.sync)
+            self._trying(lambda: self._synced(self._now()))
 
     def close(self) -> None:
         """Says so, syncs, and lets go of the folder. Raises LogError, and has let go of it all the same."""
@@ -114,14 +114,22 @@ class DecisionLog:
 
     def _write(self, members: Mapping[str, Any]) -> None:
         now = self._now()
-        if not self._files.is_open:
-            self._files.open(now, {"refused": self._refused, "why": self._why})
-            self._refused, self._why = 0, ""
+        self._reopened(now)
         self._files.append(members, now)
         if self._every:
             self._files.sync()
         else:
             self._dirty.set()
+
+    def _synced(self, now: str) -> None:
+        self._reopened(now)
+        self._files.sync()
+
+    def _reopened(self, now: str) -> None:
+        """After a failure: goes on, and says so."""
+        if not self._files.is_open:
+            self._files.open(now, {"refused": self._refused, "why": self._why})
+            self._refused, self._why = 0, ""
 
     def _trying(self, do: Callable[[], None]) -> None:
         if self._closed or os.getpid() != self._process:

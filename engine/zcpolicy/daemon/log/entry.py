@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 MAX_IDENTITY_TEXT: Final = 500
 """Characters of an agent, a client, a session on record."""
-MAX_LINE_OF_DELEGATORS: Final = 50
+MAX_DELEGATORS: Final = 50
 """Executions above the acting one that a line names, the nearest first."""
+MAX_DELEGATOR_TEXT: Final = 100
+"""Characters of the agent and of the session of one of them."""
 
 _JSON: Final = ("decision", "arguments")
 _SAID_BY_IDENTITY: Final = ("agent", "client", "session")
@@ -34,11 +36,11 @@ def members_of(event: Event, masker: Masker) -> dict[str, Any]:
     return members
 
 
-def _text(value: Any, masker: Masker) -> Any:
+def _text(value: Any, masker: Masker, limit: int = MAX_IDENTITY_TEXT) -> Any:
     if isinstance(value, str):
-        return masker.cut(value, value, MAX_IDENTITY_TEXT)
+        return masker.cut(value, value, limit)
     if is_list(value):
-        return [_text(one, masker) for one in value[:MAX_LINE_OF_DELEGATORS]]
+        return [_text(one, masker, MAX_DELEGATOR_TEXT) for one in value[:MAX_DELEGATORS]]
     return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

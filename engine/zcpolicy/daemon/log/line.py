@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from errno import EMSGSIZE
 from hashlib import sha256
 from typing import Any, Final, TypeGuard
 
 from zcpolicy.exact import canonical, is_object, number_text
 
-MAX_LINE_BYTES: Final = 131_072
+MAX_LINE_BYTES: Final = 262_144
 """Bytes of one line of the log; what is longer was not written by it."""
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """Whole numbers up to it are written as numbers; others as text, since readers of JSON would round them."""
@@ -82,10 +83,16 @@ class NoLine(ValueError):
 
 
 def write(head: Head, members: Mapping[str, Any]) -> tuple[bytes, Head]:
-    """The line after `head`, with its line break, and the head that it makes. `members`: JSON values; numbers from `number`."""
+    """The line after `head`, with its line break, and the head that it makes. `members`: JSON values; numbers from `number`.
+
+    Raises OSError: it would be too long to be read again.
+    """
     body = canonical({**members, "prev": head.sha256, "seq": head.seq + 1})
     digest = sha256(body.encode()).hexdigest()
-    return f'{body[:-1]},"sha256":"{digest}"}}\n'.encode(), Head(head.seq + 1, digest)
+    raw = f'{body[:-1]},"sha256":"{digest}"}}\n'.encode()
+    if len(raw) > MAX_LINE_BYTES:
+        raise OSError(EMSGSIZE, "the line is too long")
+    return raw, Head(head.seq + 1, digest)
 
 
 def read(raw: bytes) -> Line:
@@ -137,4 +144,5 @@ def _digits(value: int) -> str:
 
 def moment(at: float) -> str:
     """Seconds since the epoch as lines tell time: `2026-11-30T21:08:09.123456Z`. Such texts sort by time."""
-    return datetime.fromtimestamp(min(max(at, 0.0), _LATEST), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    when = datetime.fromtimestamp(min(max(at, 0.0), _LATEST), UTC)
+    return when.isoformat(timespec="microseconds").replace("+00:00", "Z")

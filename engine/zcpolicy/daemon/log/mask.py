@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, cast
 
@@ -27,13 +28,15 @@ MAX_DEPTH: Final = 60
 """Levels of lists and objects on record."""
 MAX_PARSED: Final = 100_000
 """Characters of a text that is looked into as JSON; a longer one is looked at as text."""
-MAX_DATA_CHARACTERS: Final = 60_000
-"""Characters of all that an event tells: beyond, texts and lists are cut shorter, and then left out."""
+MAX_DATA_BYTES: Final = 60_000
+"""Bytes of all that an event tells: beyond, texts and lists are cut shorter, and then left out."""
 
 _BEYOND: Final = 4_096  # characters after a cut that are looked at, so that a secret across it is seen
 _SHORTER: Final = ((MAX_TEXT, MAX_ITEMS), (200, 30))
 _SCHEMES: Final = ("bearer ", "basic ", "digest ", "token ", "negotiate ")
 _NAME: Final = 200  # characters of a name
+_NAMES_KEPT: Final = 1_024  # they are mostly the same
+_PLAIN: Final = 20  # characters of a word that no shape fits
 _NAMING: Final = ("name", "key", "header")
 
 
@@ -44,6 +47,7 @@ class Masker:
         self._key = key
         self._secret = secret_names(masking.keys)
         self._find = finder(masking.without, masking.keys)
+        self.name = lru_cache(_NAMES_KEPT)(self._name)
 
     def fit(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """An event's data as its line has them."""
@@ -51,7 +55,7 @@ class Masker:
         for text, items in _SHORTER:
             found = _Walk(self, text, items).object(data, secret=False, depth=0)
             whole = canonical(found)
-            if len(whole) <= MAX_DATA_CHARACTERS:
+            if len(whole.encode()) <= MAX_DATA_BYTES:
                 return found
         short = {name: one for name, one in found.items() if not isinstance(one, dict | list) and len(str(one)) <= 100}
         return {**dict(list(short.items())[:30]), "cut": f"{len(whole)} characters, {self.fingerprint(whole)}"}
@@ -72,6 +76,8 @@ class Masker:
 
     def text(self, text: str, limit: int = MAX_TEXT) -> str:
         """A text without what looks like a secret, cut to `limit` characters."""
+        if len(text) < _PLAIN and text.isalpha() and text.isascii():
+            return text
         head = text if len(text) <= limit + _BEYOND else text[: limit + _BEYOND]
         raw = head.encode(errors="surrogatepass")
         spans = self._find(raw)
@@ -81,6 +87,10 @@ class Masker:
             made += raw[at:start].decode(errors="surrogatepass") + self.hidden(secret.strip("\"'"), shape)
             at = end
         return self.cut(made + raw[at:].decode(errors="surrogatepass") if spans else head, text, limit)
+
+    def _name(self, name: str) -> str:
+        """A name of an object, as its value's."""
+        return self.text(name, _NAME)
 
     def cut(self, masked: str, text: str, limit: int) -> str:
         """What is left of a text without its secrets, where `limit` characters are shown."""
@@ -148,7 +158,9 @@ class _Walk:
             hides = (
                 secret or (named and told == "value") or (self._masker.is_secret(told) and not is_count(told, value))
             )
-            made[self._masker.text(told, _NAME)] = self.value(value, secret=hides, depth=depth + 1)
+            made[self._masker.name(told) if len(told) <= _NAME else self._masker.text(told, _NAME)] = self.value(
+                value, secret=hides, depth=depth + 1
+            )
         if len(found) > self._items:
             made["…"] = f"[cut: {len(found) - self._items} more]"
         return made

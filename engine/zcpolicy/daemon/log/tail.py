@@ -18,8 +18,10 @@ from zcpolicy.daemon.log.place import line_files
 
 MAX_TORN_BYTES: Final = 8_000_000
 """Bytes after the last whole line of a log that are taken for what a killed writer left; with more, the log is not gone on with."""
-MAX_TORN_SHOWN: Final = 16_384
-"""Bytes of a torn line that the next line repeats; its length and digest are told of all."""
+MAX_TORN: Final = 50
+"""Pieces of lines after the last whole one, of one writer that was killed after the other; with more, the log is not gone on with."""
+MAX_TORN_SHOWN: Final = 8_192
+"""Bytes of torn lines that the next line repeats, altogether; their lengths and digests are told in any case."""
 
 _FIRST_LOOK: Final = 262_144
 _APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
@@ -81,6 +83,8 @@ def end_of(folder: str) -> End:
         path = os.path.join(folder, name)
         last, after = _last_line(path)
         torn[:0] = after
+        if len(torn) > MAX_TORN:
+            raise OSError(f"`{path}` does not end in lines of a log")
         if last is not None:
             return End(last.head, tuple(torn), name, first_line(path), name != names[-1])
     return End(torn=tuple(torn))
@@ -121,11 +125,12 @@ def _last_line(path: str) -> tuple[Line | None, list[bytes]]:
 
 def told(torn: tuple[bytes, ...]) -> list[dict[str, Any]]:
     """What was left, as the next line tells it, which answers for it from then on."""
+    shown = MAX_TORN_SHOWN // max(1, len(torn))
     return [
         {
             "bytes": len(one),
             "sha256": sha256(one).hexdigest(),
-            "text": one[:MAX_TORN_SHOWN].decode(errors="backslashreplace"),
+            "text": one[:shown].decode(errors="backslashreplace"),
         }
         for one in torn
     ]
