@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from zcpolicy.state.caller import Who
 from zcpolicy.state.contract import Handle, Held
+from zcpolicy.state.releasing import Once, fault
 
 H = TypeVar("H", bound=Handle[Any])
 
@@ -24,6 +25,8 @@ class Handles:
 
     def __init__(self, **handles: Handle[Any]) -> None:
         self._handles: dict[str, Handle[Any]] = {}
+        self._ending = Once(self._ended)
+        self._seconds = 0.0
         for name, handle in handles.items():
             self.declare(name, handle)
 
@@ -47,6 +50,21 @@ class Handles:
 
     def __iter__(self) -> Iterator[tuple[str, Handle[Any]]]:
         return iter(list(self._handles.items()))
+
+    async def shut_down(self, seconds: float) -> list[str]:
+        """Has each handle that owns something of the outside release it (`shut_down`), the last first, within so many seconds,
+        once, whatever fails. For the host, when the tools are shut down. What went wrong.
+        """
+        self._seconds = seconds
+        return await self._ending.asked()
+
+    async def _ended(self) -> list[str]:
+        wrong: list[str] = []
+        for name, handle in reversed(self._handles.items()):
+            shut_down = getattr(handle, "shut_down", None)
+            why = "" if shut_down is None else await fault(shut_down, self._seconds)
+            wrong += [f"handle `{name}`: {why}"] if why else []
+        return wrong
 
     def to_json(
         self,

@@ -63,8 +63,8 @@ _made: dict[int, tuple[ref[Caller], Callable[[], "ResolvedAgentExecution"]]] = {
 def caller_for(acting: Callable[[], "ResolvedAgentExecution"]) -> Caller:
     """For the loop alone. `acting` gives the execution of the call as it is now, and raises PermitError once it is over."""
     made: Caller = object.__new__(Caller)
-    key = id(made)
-    _made[key] = (ref(made, lambda _gone: _made.pop(key, None)), acting)
+    key, forget = id(made), _made.pop  # bound: when the interpreter ends, the module's names are gone first
+    _made[key] = (ref(made, lambda _gone: forget(key, None)), acting)
     return made
 
 
@@ -92,7 +92,10 @@ def whose(caller: Caller) -> Who:
 def shown_to(caller: Caller) -> frozenset["ToolName"]:
     """The tools that a caller may see now, and everybody above it. For handles alone. Raises as `whose`."""
     run = _acting(caller)
-    return frozenset.intersection(*(frozenset(one.tools()) for one in (run, *run.above())))
+    found = frozenset(run.tools())
+    for one in run.above():
+        found &= frozenset(one.tools())
+    return found
 
 
 def _acting(caller: Caller) -> "ResolvedAgentExecution":

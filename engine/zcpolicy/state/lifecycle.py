@@ -20,7 +20,7 @@ from zcpolicy.state.audit import Handles
 from zcpolicy.state.given import Given
 from zcpolicy.state.guard import constructed, not_in_a_call
 from zcpolicy.state.inspection import Finding, inspected
-from zcpolicy.state.releasing import reason
+from zcpolicy.state.releasing import Once, reason
 from zcpolicy.state.toolset import Made, Toolset, Unfit
 from zcpolicy.state.versions import SourceVersions
 
@@ -52,12 +52,12 @@ class Lifecycle:
         self._register_seconds, self._drain_seconds, self._release_seconds = seconds
         self._toolsets: dict[str, Toolset] = {}
         self._factories: dict[str, tuple[Factory, str]] = {}
-        self._ending: asyncio.Task[list[str]] | None = None
+        self._ending = Once(self._ended)
 
     def add(self, name: str, factory: Factory, settings: Mapping[str, Any] | None = None, *, vouched: str = "") -> None:
         """Constructs a tool. `vouched`: why its text is not inspected, by whoever has read it. Raises Unfit, and leaves nothing."""
         not_in_a_call("constructing a tool")
-        if self._ending is not None:
+        if self._ending.begun:
             raise Unfit(f"`{name}` comes too late: its host is shutting down")
         if not name or name in self._toolsets:
             raise Unfit(f"there is a tool `{name}` already" if name else "a tool has a name")
@@ -126,15 +126,13 @@ class Lifecycle:
         """Shuts all of them down, the last first, once, whatever fails, also where whoever waits is cancelled. What went wrong."""
         not_in_a_call("shutting tools down")
         for one in self._toolsets.values():
-            one.stop()
-        if self._ending is None:
-            self._ending = asyncio.ensure_future(self._ended())
-        return await asyncio.shield(self._ending)
+            one.stop(self._drain_seconds, self._release_seconds)
+        return await self._ending.asked()
 
     async def _ended(self) -> list[str]:
         wrong: list[str] = []
         for one in reversed(self._toolsets.values()):
-            wrong += await one.shut_down(self._drain_seconds, self._release_seconds)
+            wrong += await one.ending.done()
         return wrong
 
     async def __aenter__(self) -> Self:

@@ -5,7 +5,7 @@ In: resources, as they are acquired. Out: `Owned`, which releases them; the text
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -64,14 +64,55 @@ class Owned:
             raise PermitError("resources are acquired in `register`, and nowhere else")
 
 
+class Once:
+    """Work that is done once and to its end, however many ask for it, and whoever of them is cancelled."""
+
+    def __init__(self, work: Callable[[], Awaitable[list[str]]]) -> None:
+        self._work = work
+        self._over: asyncio.Future[list[str]] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether somebody has asked for it."""
+        return self._over is not None
+
+    async def asked(self) -> list[str]:
+        """What went wrong. Where the task that asks is cancelled meanwhile, that is raised once the work is done."""
+        task = asyncio.current_task()
+        before = 0 if task is None else task.cancelling()
+        wrong = await self.done()
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
+        return wrong
+
+    async def done(self) -> list[str]:
+        """The same, for work that is itself to be done to its end: being cancelled it goes on.
+
+        It runs in the task that asks first, since a task of its own could be cancelled before it begins. What it awaits is `fault`,
+        `ended`, `done`, which go on as well.
+        """
+        if self._over is None:
+            self._over = asyncio.get_running_loop().create_future()
+            self._over.set_result(await self._work())
+        while not self._over.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({self._over})
+        return self._over.result()
+
+
 async def fault(work: Callable[[], Awaitable[object]], seconds: float) -> str:
     """Does it, within so many seconds. Why it failed, "" where it did not. Never raises; being cancelled does not stop it."""
-    task = asyncio.ensure_future(_done(work))
-    if not await ended({task}, seconds):
+    begun: list[bool] = []
+    task = asyncio.ensure_future(_done(work, begun))
+    over = await ended({task}, seconds)
+    while over and not begun:  # the event loop is being closed, and cancelled the task before it began
+        task = asyncio.ensure_future(_done(work, begun))
+        over = await ended({task}, seconds)
+    if not over:
         task.cancel()
         gone = await ended({task}, MAX_UNWILLING_SECONDS)
         return f"did not end within {seconds:g} seconds" + ("" if gone else ", and not when it was cancelled")
-    return "was cancelled" if task.cancelled() else task.result()
+    return task.result()
 
 
 async def ended(tasks: "set[asyncio.Task[Any]]", seconds: float) -> bool:
@@ -87,7 +128,8 @@ async def ended(tasks: "set[asyncio.Task[Any]]", seconds: float) -> bool:
     return not left
 
 
-async def _done(work: Callable[[], Awaitable[object]]) -> str:
+async def _done(work: Callable[[], Awaitable[object]], begun: list[bool]) -> str:
+    begun.append(True)
     try:
         await work()
     except BaseException as error:  # noqa: BLE001 - the tool's code: what is left has to be released all the same

@@ -14,7 +14,7 @@ from zcpolicy.awaited import is_async
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import HostTool, Run, ToolContext, ToolResult
 from zcpolicy.state.guard import constructed, executing
-from zcpolicy.state.releasing import MAX_UNWILLING_SECONDS, Owned, ended, fault, reason
+from zcpolicy.state.releasing import MAX_UNWILLING_SECONDS, Once, Owned, ended, fault, reason
 
 Phase = Literal["constructed", "registering", "executing", "shutting down", "over"]
 
@@ -44,7 +44,8 @@ class Toolset:
         self._owned = Owned()
         self._calls: set[asyncio.Task[Any]] = set()
         self._registering: asyncio.Task[Any] | None = None
-        self._ending: asyncio.Task[list[str]] | None = None
+        self._seconds = (0.0, MAX_UNWILLING_SECONDS)
+        self.ending: Final = Once(self._ended)
         for optional in ("register", "shut_down"):
             found = _optional(made, optional)
             if found is not None and not is_async(found):
@@ -121,22 +122,23 @@ class Toolset:
 
     # --- the end -------------------------------------------------------------------------------------------------
 
-    def stop(self) -> None:
-        """From now on nothing of it can be called; what is under way goes on."""
+    def stop(self, drain: float, seconds: float) -> None:
+        """From now on nothing of it can be called; what is under way goes on until `ending`, which has so much time."""
         if self.phase != "over":
             self.phase = "shutting down"
+        if not self.ending.begun:
+            self._seconds = (drain, seconds)
         self._owned.shut()
 
     async def shut_down(self, drain: float, seconds: float) -> list[str]:
         """Calls under way end within `drain` seconds or are cut off; then what it holds is released, each thing within so many
-        seconds: `shut_down`, if it had begun to register, and its resources. Once, however often it is asked for, also where whoever waits is cancelled. What went wrong. Never raises else.
+        seconds: `shut_down`, if it had begun to register, and its resources. Once, to the end, whoever asks. What went wrong.
         """
-        self.stop()
-        if self._ending is None:
-            self._ending = asyncio.ensure_future(self._ended(drain, seconds))
-        return await asyncio.shield(self._ending)
+        self.stop(drain, seconds)
+        return await self.ending.asked()
 
-    async def _ended(self, drain: float, seconds: float) -> list[str]:
+    async def _ended(self) -> list[str]:
+        drain, seconds = self._seconds
         wrong: list[str] = []
         begun: set[asyncio.Task[Any]] = set() if self._registering is None else {self._registering}
         if not await _cut_off(begun):

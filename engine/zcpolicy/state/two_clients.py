@@ -144,7 +144,10 @@ class _Test:
             offered = {tool.name: tool for tool in tools.sources().builtins}
             raw: list[str] = []
             for one in order:
-                raw = [await _said(offered[name], _marked(dict(given), marks[one]), runs[one]) for name, given in self._calls]
+                raw = [
+                    await _said(offered[name], _marked(dict(given), marks[one]), runs[one])
+                    for name, given in self._calls
+                ]
         finally:
             await tools.shut_down()
         last = order[-1]
