@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from time import time
+from time import sleep, time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from zcpolicy.daemon.log.verify import Finding, Place, Verified
 
 _AGO: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_PAUSE: Final = 0.5
 _HEADS: Final = "whoever may write there could write it all anew: compare with a head that was kept elsewhere (--head)"
 
 
@@ -73,27 +74,39 @@ def verify_command(path: Path, head: str | None, style: str) -> int:
 @click.option("--kind", metavar="K", help="Only lines of this kind: call, approval, turn, …, host, log.")
 @click.option("--since", metavar="T", help="Not before: 2026-11-30, 2026-11-30T21:00 (UTC), or 10m, 2h, 3d ago.")
 @click.option("--until", metavar="T", help="Before: as --since.")
+@click.option("--follow", is_flag=True, help="Go on with what is written from now on, until interrupted.")
 @format_option()
-def show_command(path: Path, since: str | None, until: str | None, style: str, **who: str | None) -> int:
+def show_command(path: Path, since: str | None, until: str | None, follow: bool, style: str, **who: str | None) -> int:
     """Print the lines of a log, oldest first; `--format json` prints one object per line."""
-    from zcpolicy.daemon.log.show import Wanted, show
+    from zcpolicy.daemon.log.show import Reader, Wanted
 
     wanted = Wanted(**who, since=_moment("since", since), until=_moment("until", until))
-    colour, bad = style == "human" and wants_colour(sys.stdout), 0
+    reader, bad = Reader(path, wanted), 0
     try:
-        for place, line in show(path, wanted):
-            if line is None:
-                bad += 1
-                print(f"zcpolicy: {_where(place)} is no line of the log, or was altered", file=sys.stderr)
-            elif style == "json":
-                print(_line_json(line))
-            else:
-                print(paint(_line(line), colour=colour), end="")
+        while True:
+            bad += _print(reader.more(whole=not follow), style)
+            if not follow:
+                return int(bad > 0)
+            sys.stdout.flush()
+            sleep(_PAUSE)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise _unreadable(path, error) from None
-    return int(bad > 0)
+
+
+def _print(lines: "Iterator[tuple[Place, Line | None]]", style: str) -> int:
+    """Prints lines, and says how many were none."""
+    colour, bad = style == "human" and wants_colour(sys.stdout), 0
+    for place, line in lines:
+        if line is None:
+            bad += 1
+            print(f"zcpolicy: {_where(place)} is no line of the log, or was altered", file=sys.stderr)
+        elif style == "json":
+            print(_line_json(line))
+        else:
+            print(paint(_line(line), colour=colour), end="")
+    return bad
 
 
 def _unreadable(path: Path, error: OSError) -> CommandError:

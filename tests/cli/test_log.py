@@ -148,6 +148,22 @@ def test_filters(cli: Cli, log: Path, words: tuple[str, ...], monkeypatch: pytes
     assert ran.out.isascii()
 
 
+def test_following_ends_with_an_interrupt(cli: Cli, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[float] = []
+
+    def pause(seconds: float) -> None:
+        turns.append(seconds)
+        if len(turns) == 2:
+            raise KeyboardInterrupt
+        with DecisionLog(log) as more:
+            more(told("turn", by("late", "ann", "s9", "run"), phase="done"))
+
+    monkeypatch.setattr("policy_lang.cli.log.sleep", pause)
+    ran = cli("log", "show", "log", "--kind", "turn", "--follow", "--format", "json")
+    assert ran.status == 130
+    assert [json.loads(line)["identity"]["agent"] for line in ran.out.splitlines()] == ["coder", "late"]
+
+
 def test_json_is_the_line_itself(cli: Cli, log: Path) -> None:
     shown = [json.loads(line) for line in cli("log", "show", "log", "--format", "json").out.splitlines()]
     assert shown == [json.loads(line) for line in (log / FIRST).read_text("utf-8").splitlines()]

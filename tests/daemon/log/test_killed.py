@@ -12,7 +12,7 @@ import pytest
 
 from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.log.place import line_files
-from zcpolicy.daemon.log.show import show
+from zcpolicy.daemon.log.show import Reader
 from zcpolicy.daemon.log.verify import verify
 
 from .scene import did, entries, event, filled, opened, problems
@@ -57,7 +57,7 @@ def test_a_writer_killed_at_any_moment(sync: str, size: int, keep: int, tmp_path
 
 def entries_whole(folder: Path) -> list[dict[str, Any]]:
     """As `entries`, without a torn end."""
-    return [dict(line.entry) for _, line in show(folder) if line is not None]
+    return [dict(line.entry) for _, line in Reader(folder).more() if line is not None]
 
 
 def did_of_all(folder: Path) -> list[str]:

@@ -9,13 +9,13 @@ has a hash tool can check it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from errno import EMSGSIZE
 from hashlib import sha256
-from typing import Any, Final, TypeGuard
+from typing import Any, BinaryIO, Final, TypeGuard
 
 from zcpolicy.exact import canonical, is_object, number_text
 
@@ -113,6 +113,15 @@ def read(raw: bytes) -> Line:
     if type(seq) is not int or seq < 1 or not is_hash(prev):
         raise NoLine("it has no place in a chain")
     return Line(seq, prev, digest, entry)
+
+
+def raw_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file from where it is, with their breaks; of one that is too long to be a line, the beginning. Raises OSError."""
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        rest = raw
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_BYTES)
+        yield raw + b"\n" if rest and rest is not raw else raw
 
 
 def is_hash(text: object) -> TypeGuard[str]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from zcpolicy.daemon.log.line import Line, NoLine, read
-from zcpolicy.daemon.log.place import line_files
-from zcpolicy.daemon.log.verify import Place, lines_of
+from zcpolicy.daemon.log.line import Line, NoLine, raw_lines, read
+from zcpolicy.daemon.log.place import first_of, line_files
+from zcpolicy.daemon.log.verify import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,39 @@ class Wanted:
 ALL: Final = Wanted()
 
 
-def show(path: str | os.PathLike[str], wanted: Wanted = ALL) -> Iterator[tuple[Place, Line | None]]:
-    """The lines that are wanted; None for what is no line, or was altered. Raises OSError."""
-    folder = os.fspath(path)
-    files = [os.path.join(folder, name) for name in line_files(folder)] if os.path.isdir(folder) else [folder]
-    for file in files:
-        for place, raw in lines_of(file):
-            try:
-                line = read(raw)
-            except NoLine:
-                yield place, None
-                continue
-            if wanted.has(line):
-                yield Place(file, place.line, line.seq), line
+class Reader:
+    """Reads a log from its beginning, and on from where it stopped, files that begin meanwhile included."""
+
+    def __init__(self, path: str | os.PathLike[str], wanted: Wanted = ALL) -> None:
+        self._path, self._wanted = os.fspath(path), wanted
+        self._file, self._offset, self._line = "", 0, 0
+
+    def more(self, *, whole: bool = False) -> Iterator[tuple[Place, Line | None]]:
+        """The lines that are wanted, up to now; None for what is no line, or was altered. `whole`: a last line without its break
+        is one as well, since nobody is writing it. Raises OSError.
+        """
+        for file in self._files():
+            if file != self._file:
+                self._file, self._offset, self._line = file, 0, 0
+            with open(file, "rb") as lines:
+                lines.seek(self._offset)
+                for raw in raw_lines(lines):
+                    if not raw.endswith(b"\n") and not whole:
+                        break
+                    self._offset, self._line = lines.tell(), self._line + 1
+                    yield from self._one(raw.removesuffix(b"\n"))
+
+    def _files(self) -> list[str]:
+        if not os.path.isdir(self._path):
+            return [self._path]
+        now = first_of(os.path.basename(self._file)) or 0
+        return [os.path.join(self._path, name) for name in line_files(self._path) if (first_of(name) or 0) >= now]
+
+    def _one(self, raw: bytes) -> Iterator[tuple[Place, Line | None]]:
+        try:
+            line = read(raw)
+        except NoLine:
+            yield Place(self._file, self._line), None
+            return
+        if self._wanted.has(line):
+            yield Place(self._file, self._line, line.seq), line

@@ -8,12 +8,11 @@ Whoever may write the folder can write the whole log anew, with the head beside 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from zcpolicy.daemon.log.line import MAX_LINE_BYTES, START, Head, Line, NoLine, read
+from zcpolicy.daemon.log.line import START, Head, Line, NoLine, raw_lines, read
 from zcpolicy.daemon.log.place import first_of, line_files, read_head
 from zcpolicy.daemon.log.rotate import NONE_GONE, Gone, gone_of
 from zcpolicy.daemon.log.writer_lock import is_held
@@ -112,20 +111,25 @@ class _Walk:
         """The lines of one file, the next in order."""
         self._found.files += 1
         self._at, starts, last_torn = Place(path), True, len(self._torn)
-        for place, raw in lines_of(path):
-            self._at = place
-            try:
-                line = read(raw)
-            except NoLine as error:
-                self._torn.append(Torn(place, raw, str(error)))
-                continue
-            place = Place(path, place.line, line.seq)
-            if starts and self._found.whole:
-                self._header(place, name, line)
-            starts = False
-            self._line(place, line)
+        with open(path, "rb") as file:
+            for number, raw in enumerate(raw_lines(file), 1):
+                starts = self._raw(Place(path, number), raw.removesuffix(b"\n"), name if starts else "") and starts
         if starts and len(self._torn) == last_torn:
             self._found.note(Place(path), "it is empty: its writer was killed, or the disk was full, when it was begun")
+
+    def _raw(self, place: Place, raw: bytes, begins: str) -> bool:
+        """One line, or what stands in place of one. `begins`: the file's name, before its first line. Whether it is no line."""
+        self._at = place
+        try:
+            line = read(raw)
+        except NoLine as error:
+            self._torn.append(Torn(place, raw, str(error)))
+            return True
+        place = Place(place.file, place.line, line.seq)
+        if begins and self._found.whole:
+            self._header(place, begins, line)
+        self._line(place, line)
+        return False
 
     def _header(self, place: Place, name: str, line: Line) -> None:
         if line.own != "file":
@@ -242,14 +246,3 @@ def _broken(last: Head, line: Line) -> str:
 
 def _lines(first: int, last: int) -> str:
     return f"line {first} is" if first == last else f"lines {first} to {last} are"
-
-
-def lines_of(path: str) -> Iterator[tuple[Place, bytes]]:
-    """The lines of a file without their breaks; of a line that is too long to be one, the beginning. Raises OSError."""
-    with open(path, "rb") as file:
-        number = 0
-        while raw := file.readline(MAX_LINE_BYTES + 2):
-            number += 1
-            yield Place(path, number), raw.removesuffix(b"\n")
-            while raw and not raw.endswith(b"\n"):
-                raw = file.readline(MAX_LINE_BYTES)
