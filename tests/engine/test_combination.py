@@ -266,7 +266,7 @@ SHOWN: dict[str, tuple[list[Any], dict[str, Any], Session, bool]] = {
     "asked, nobody is there": ([ALLOW, rule("ask", "0")], {}, Session(), False),
     "asked": ([ALLOW, rule("ask", "0")], {}, Session(interactive=True), True),
     "asked for some arguments": ([ALLOW, rule("ask", "0", TO_X)], {}, Session(), True),
-    "a limit of nothing": ([ALLOW], {"limits": [limit("0")]}, Session(), True),
+    "a limit of nothing": ([ALLOW], {"limits": [limit("0")]}, Session(), False),
 }  # fmt: skip
 
 
