@@ -1,7 +1,7 @@
 """Events as hosts report them, and logs to put them in."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,11 @@ def event(kind: Any = "call", who: Identity = ANN, **data: Any) -> Event:
     return Event(kind, NOON, who, data)
 
 
-def call(arguments: Any, **more: Any) -> Event:
+def call(arguments: Any, rules: Sequence[str] = ("team.zcpolicy:3",), **more: Any) -> Event:
     """A call as the loop reports it: its decision is a line of JSON."""
     decision = {
         "effect": "allow", "reason": "allowed", "agent": "coder", "tool": "shell", "client": "ann", "session": "s1",
-        "arguments": arguments, "rules": ["team.zcpolicy:3"], "digest": "ab" * 32,
+        "arguments": arguments, "rules": [*rules], "digest": "ab" * 32,
     }  # fmt: skip
     return event(phase="admitted", key="k.1", decision=json.dumps(decision), **more)
 

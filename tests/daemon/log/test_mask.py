@@ -181,6 +181,13 @@ def test_equal_secrets_can_be_told_equal_in_one_log_only() -> None:
     assert shown({"authorization": "Bearer hunter2"})["authorization"] == other["password"]
 
 
+def test_where_rules_stand_is_no_secret(tmp_path: Path) -> None:
+    with opened(tmp_path) as log:
+        log(call({"command": "ls"}, rules=["tokens.zcpolicy:3", "auth/password.zcpolicy:12"]))
+    (told,) = [entry["data"]["decision"]["rules"] for entry in entries(tmp_path) if entry["kind"] == "call"]
+    assert told == ["tokens.zcpolicy:3", "auth/password.zcpolicy:12"]
+
+
 def test_the_key_outlives_the_writer(tmp_path: Path) -> None:
     for _ in range(2):
         with opened(tmp_path) as log:

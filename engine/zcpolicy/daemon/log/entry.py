@@ -22,6 +22,10 @@ MAX_DELEGATORS: Final = 50
 """Executions above the acting one that a line names, the nearest first."""
 MAX_DELEGATOR_TEXT: Final = 100
 """Characters of the agent and of the session of one of them."""
+MAX_RULES: Final = 30
+"""Rules of one decision on record."""
+MAX_RULE_TEXT: Final = 200
+"""Characters of the place of one of them."""
 
 _JSON: Final = ("decision", "arguments")
 _SAID_BY_IDENTITY: Final = ("agent", "client", "session")
@@ -30,7 +34,9 @@ _SAID_BY_IDENTITY: Final = ("agent", "client", "session")
 def members_of(event: Event, masker: Masker) -> dict[str, Any]:
     """`kind`, `identity`, `data`, and `clock`: what the session's clock told, where it told a time."""
     identity = {name: _text(one, masker) for name, one in event.identity.to_json().items()}
-    members: dict[str, Any] = {"kind": str(event.kind), "identity": identity, "data": masker.fit(_opened(event.data))}
+    opened = _opened(event.data)
+    members: dict[str, Any] = {"kind": str(event.kind), "identity": identity, "data": masker.fit(opened)}
+    _keep_rules(opened, members["data"], masker)
     if event.at > 0:
         members["clock"] = moment(event.at)
     return members
@@ -58,3 +64,10 @@ def _opened(data: Mapping[str, Any]) -> dict[str, Any]:
     if is_object(decision):
         made["decision"] = {name: one for name, one in decision.items() if name not in _SAID_BY_IDENTITY}
     return made
+
+
+def _keep_rules(opened: Mapping[str, Any], data: Mapping[str, Any], masker: Masker) -> None:
+    """Where the rules stand is the policy's own text: `tokens.zcpolicy:3` is no token."""
+    from_, to = opened.get("decision"), data.get("decision")
+    if is_object(from_) and is_object(to) and is_list(from_.get("rules")):
+        to["rules"] = [_text(one, masker, MAX_RULE_TEXT) for one in from_["rules"][:MAX_RULES]]
