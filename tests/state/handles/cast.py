@@ -189,4 +189,3 @@ KINDS: dict[str, Kind] = {
         [lambda view: view.find("c"), lambda view: view.get_in_thread("c", lambda: "x")],
     ),
 }  # fmt: skip
-

@@ -24,8 +24,6 @@ MAX_CANVASES: Final = 16
 MAX_SUBSCRIBERS: Final = 16
 """Subscribers of one canvas."""
 
-Canvases = Apart[dict[str, Canvas]]
-
 
 class CanvasStore(Handle["OwnCanvases"]):
     """Frames live on over a reload, unless the workspace has changed that they show."""
@@ -41,53 +39,58 @@ class CanvasStore(Handle["OwnCanvases"]):
     )
 
     def __init__(self, versions: SourceVersions) -> None:
-        self._lock = Lock()
-        self._last: list[Canvases] = []
-        self._kept = Kept(versions, self.contract, self._fresh)
+        self._all = _All(versions, self.contract)
 
     @owners
     def end(self, who: Who) -> None:
         """Takes out all canvases of a client. Whoever watches them is told."""
-        with self._lock:
-            for canvas in (self.canvases().drop(key_of(self.contract.isolation, who)) or {}).values():
+        with self._all.lock:
+            for canvas in (self._all.valid().drop(key_of(self.contract.isolation, who)) or {}).values():
                 canvas.drop_all("the canvas is gone")
 
     def _view(self, scope: Scope) -> "OwnCanvases":
-        return OwnCanvases(self, self._lock, scope)
+        return OwnCanvases(self._all, scope)
 
     def _held(self) -> Iterable[Held]:
-        with self._lock:
-            return [Held(name, canvas.who) for own in self.canvases().all() for name, canvas in own.items()]
+        with self._all.lock:
+            return [Held(name, canvas.who) for own in self._all.valid().all() for name, canvas in own.items()]
 
-    def canvases(self) -> Canvases:
-        """For its views, which hold the lock: all that is valid."""
+
+class _All:
+    """All canvases. Whoever reads or changes them holds the lock."""
+
+    def __init__(self, versions: SourceVersions, contract: Contract) -> None:
+        self.lock: Final = Lock()
+        self._last: Apart[dict[str, Canvas]] = Apart(dict, lambda own: not own)
+        self._kept = Kept(versions, contract, self._fresh)
+
+    def valid(self) -> Apart[dict[str, Canvas]]:
+        """Those that nothing has made invalid. Whoever watches others is told."""
         return self._kept.get()
 
-    def _fresh(self) -> Canvases:
-        for before in self._last:
-            for own in before.all():
-                for canvas in own.values():
-                    canvas.drop_all("the workspace has changed")
-        self._last[:] = [Apart(dict, lambda own: not own)]
-        return self._last[0]
+    def _fresh(self) -> Apart[dict[str, Canvas]]:
+        for own in self._last.all():
+            for canvas in own.values():
+                canvas.drop_all("the workspace has changed")
+        self._last = Apart(dict, lambda own: not own)
+        return self._last
 
 
 class OwnCanvases:
     """Those of one caller's client. All raise PermitError once the call is over."""
 
-    def __init__(self, store: CanvasStore, lock: Lock, scope: Scope) -> None:
-        self._store = store
-        self._lock = lock
+    def __init__(self, canvases: _All, scope: Scope) -> None:
+        self._all = canvases
         self._scope = scope
 
     def names(self) -> tuple[str, ...]:
         """Canvases that there are."""
-        with self._lock:
+        with self._all.lock:
             return tuple(self._own())
 
     def frames(self, name: str) -> tuple[Frame, ...]:
         """The last frames, oldest first; none where there is no such canvas."""
-        with self._lock:
+        with self._all.lock:
             canvas = self._own().get(name)
             return () if canvas is None else tuple(canvas.frames)
 
@@ -98,19 +101,19 @@ class OwnCanvases:
             raise TypeError("what is shown is text")
         if len(content) + len(kind) > MAX_FRAME_CHARACTERS:
             raise ValueError(f"a frame has up to {MAX_FRAME_CHARACTERS:,} characters")
-        with self._lock:
+        with self._all.lock:
             return self._canvas(name).show(kind, content)
 
     def close(self, name: str) -> None:
         """Takes a canvas out. Whoever watches it is told."""
-        with self._lock:
+        with self._all.lock:
             canvas = self._own().pop(name, None)
             if canvas is not None:
                 canvas.drop_all("the canvas is gone")
 
     def subscribe(self, name: str) -> "Subscription":
         """To the frames that come from now on, on a new canvas where there is none. Raises Full, TypeError, ValueError."""
-        with self._lock:
+        with self._all.lock:
             canvas = self._canvas(name)
             if len(canvas.watchers) >= MAX_SUBSCRIBERS:
                 canvas.watchers = [one for one in canvas.watchers if not one.scope.is_over]
@@ -118,13 +121,13 @@ class OwnCanvases:
                 raise Full(f"there is room for {MAX_SUBSCRIBERS} subscribers of one canvas, and no more")
             watcher = Watcher(self._scope)
             canvas.watchers.append(watcher)
-        return Subscription(self._store, self._lock, watcher)
+        return Subscription(self._all, watcher)
 
     def _own(self) -> dict[str, Canvas]:
-        return self._store.canvases().find(self._scope.key) or {}
+        return self._all.valid().find(self._scope.key) or {}
 
     def _canvas(self, name: str) -> Canvas:
-        own = self._store.canvases().of(self._scope.key)
+        own = self._all.valid().of(self._scope.key)
         if name not in own:
             checked_name(name)
             if len(own) >= MAX_CANVASES:
@@ -136,9 +139,8 @@ class OwnCanvases:
 class Subscription:
     """The frames of one canvas as they come. `async for` gives them, and last why there are no more; `with` ends it."""
 
-    def __init__(self, store: CanvasStore, lock: Lock, watcher: Watcher) -> None:
-        self._store = store
-        self._lock = lock
+    def __init__(self, canvases: _All, watcher: Watcher) -> None:
+        self._all = canvases
         self._watcher = watcher
 
     async def next(self, seconds: float | None = None) -> Frame | Dropped:
@@ -162,7 +164,7 @@ class Subscription:
 
     def close(self) -> None:
         """It is handed nothing any more."""
-        with self._lock:
+        with self._all.lock:
             self._watcher.drop("closed")
 
     def __enter__(self) -> Self:
@@ -173,6 +175,6 @@ class Subscription:
 
     def _next(self) -> "Frame | Dropped | Future[None]":
         self._watcher.scope.who  # noqa: B018 - it asks: a call that is over gets nothing
-        with self._lock:
-            self._store.canvases()  # what has changed meanwhile is dropped now
+        with self._all.lock:
+            self._all.valid()  # what has changed meanwhile is dropped now
             return self._watcher.next()

@@ -16,6 +16,7 @@ from zcpolicy.state.contract import Contract, Handle, Held, Scope, key_of, owner
 from zcpolicy.state.handles.apart import Apart, Full
 from zcpolicy.state.handles.named import Missing, checked_name
 from zcpolicy.state.handles.outside import unreachable
+from zcpolicy.state.handles.waiting import not_in_a_loop
 from zcpolicy.state.secret import Secret, secret
 from zcpolicy.state.versions import Derived, SourceVersions
 from zcpolicy.texts import escaped
@@ -45,36 +46,43 @@ class Credentials(Handle["OwnCredentials"]):
     )
 
     def __init__(self, versions: SourceVersions, load: Load) -> None:
-        self._lock = Lock()
-        self._versions = versions
-        self._load = load
-        self._loaded: Apart[dict[str, _Loaded]] = Apart(dict, lambda loaded: not loaded)
+        self._all = _All(versions, self.contract, load)
 
     @owners
     def forget(self, who: Who) -> None:
         """Takes out what is a client's; its next use loads it again."""
-        with self._lock:
-            self._loaded.drop(key_of(self.contract.isolation, who))
+        with self._all.lock:
+            self._all.loaded.drop(key_of(self.contract.isolation, who))
 
     def _view(self, scope: Scope) -> "OwnCredentials":
-        return OwnCredentials(self, scope)
+        return OwnCredentials(self._all, scope)
 
     def _held(self) -> Iterable[Held]:
-        with self._lock:
-            return [Held(name, one.who) for loaded in self._loaded.all() for name, one in loaded.items()]
+        with self._all.lock:
+            return [Held(name, one.who) for loaded in self._all.loaded.all() for name, one in loaded.items()]
 
-    def of(self, scope: Scope, name: str) -> Secret:
-        """For its view."""
+
+class _All:
+    """All credentials. Nothing is loaded while the lock is held."""
+
+    def __init__(self, versions: SourceVersions, contract: Contract, load: Load) -> None:
+        self.lock: Final = Lock()
+        self.loaded: Final[Apart[dict[str, _Loaded]]] = Apart(dict, lambda loaded: not loaded)
+        self._versions = versions
+        self._depends = contract.depends
+        self._load = load
+
+    def get(self, scope: Scope, name: str) -> Secret:
+        """Raises Missing, Unreachable, Full, TypeError, ValueError, PermitError."""
         key, who = scope.key, scope.who
-        with self._lock:
-            found = (self._loaded.find(key) or {}).get(checked_name(name))
+        checked_name(name)
+        with self.lock:
+            found = (self.loaded.find(key) or {}).get(name)
         if found is None:
-            found = _Loaded(
-                Derived(self._versions, self.contract.depends, partial(_loaded, self._load, who.client, name)), who
-            )
+            found = _Loaded(Derived(self._versions, self._depends, partial(_loaded, self._load, who.client, name)), who)
         value = found.value.get()
-        with self._lock:
-            loaded = self._loaded.of(key)
+        with self.lock:
+            loaded = self.loaded.of(key)
             if name not in loaded and len(loaded) >= MAX_CREDENTIALS:
                 raise Full(f"there is room for {MAX_CREDENTIALS} credentials of one client, and no more")
             loaded.setdefault(name, found)
@@ -85,7 +93,7 @@ class Credentials(Handle["OwnCredentials"]):
 class OwnCredentials:
     """Those of one caller's client. All raise Missing, Unreachable where loading fails, and PermitError once the call is over."""
 
-    def __init__(self, credentials: Credentials, scope: Scope) -> None:
+    def __init__(self, credentials: _All, scope: Scope) -> None:
         self._credentials = credentials
         self._scope = scope
 
@@ -95,7 +103,8 @@ class OwnCredentials:
 
     def get_in_thread(self, name: str) -> Secret:
         """The same for threads."""
-        return self._credentials.of(self._scope, name)
+        not_in_a_loop()
+        return self._credentials.get(self._scope, name)
 
 
 def _loaded(load: Load, client: str, name: str) -> Secret:

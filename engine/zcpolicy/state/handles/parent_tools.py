@@ -39,9 +39,9 @@ class ParentTools(Handle["ShownTools"]):
     @owners
     def push(self, *tools: HostTool | ToolSpec) -> None:
         """Adds tools; one of a name that is there takes its place. Raises Full, and PermitError for one with a secret."""
+        for tool in tools:
+            self.contract.admits(tool.parameters)
         specs = [_described(tool) for tool in tools]
-        for spec in specs:
-            self.contract.admits(spec)
         with self._lock.writing():
             if len(self._specs.keys() | {spec.name for spec in specs}) > MAX_PARENT_TOOLS:
                 raise Full(f"there is room for {MAX_PARENT_TOOLS:,} tools, and no more")

@@ -53,49 +53,51 @@ class RateLimiter(Handle["OwnRate"]):
         rates: Callable[[], Mapping[str, Rate]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lock = Lock()
-        self._clock = clock
-        self._rates = Derived(versions, self.contract.depends, lambda: checked(rates()))
-        self._done: Apart[dict[str, _Done]] = Apart(dict, self._is_past)
+        self._all = _All(Derived(versions, self.contract.depends, lambda: checked(rates())), clock)
 
     @owners
     def forget(self, who: Who) -> None:
         """Begins anew for whom it is: for operators. Tools have no way to do that."""
-        with self._lock:
-            self._done.drop(key_of(self.contract.isolation, who))
+        with self._all.lock:
+            self._all.done.drop(key_of(self.contract.isolation, who))
 
     def _view(self, scope: Scope) -> "OwnRate":
-        return OwnRate(self, scope)
+        return OwnRate(self._all, scope)
 
     def _held(self) -> Iterable[Held]:
-        with self._lock:
-            return [Held(name, one.who) for done in self._done.all() for name, one in done.items()]
+        with self._all.lock:
+            return [Held(name, one.who) for done in self._all.done.all() for name, one in done.items()]
+
+
+class _All:
+    """What everybody has done."""
+
+    def __init__(self, rates: Derived[dict[str, Rate]], clock: Callable[[], float]) -> None:
+        self.lock: Final = Lock()
+        self.done: Final[Apart[dict[str, _Done]]] = Apart(dict, self._is_past)
+        self._rates = rates
+        self._clock = clock
+
+    def take(self, scope: Scope, name: str, times: int) -> None:
+        """Raises RateLimited, Missing, Full, PermitError."""
+        key, who = scope.key, scope.who
+        with self.lock:
+            rates = self._rates.get()
+            if name not in rates:
+                there = ", ".join(f"`{escaped(one)}`" for one in rates) or "none"
+                raise Missing(f"there is no rate `{escaped(str(name)[:60])}`; there is {there}")
+            done = self.done.of(key)
+            found = done.get(name) or _Done(array("d"), who)
+            now = self._clock()
+            ask(name, rates[name], found.moments, times, now)
+            add(found.moments, times, now)
+            done[name] = found
+            for old in [old for old, one in done.items() if is_past(one.moments, now)]:
+                del done[old]
 
     def _is_past(self, done: Mapping[str, _Done]) -> bool:
         now = self._clock()
         return all(is_past(one.moments, now) for one in done.values())
-
-    def take(self, scope: Scope, name: str, times: int) -> None:
-        """For its view."""
-        key, who = scope.key, scope.who
-        with self._lock:
-            rate = self._rate(name)
-            done = self._done.of(key)
-            found = done.get(name) or _Done(array("d"), who)
-            now = self._clock()
-            ask(name, rate, found.moments, times, now)
-            add(found.moments, times, now)
-            for old in done.keys() - self._rates.get().keys():
-                if is_past(done[old].moments, now):
-                    del done[old]
-            done[name] = found
-
-    def _rate(self, name: str) -> Rate:
-        rates = self._rates.get()
-        if name not in rates:
-            there = ", ".join(f"`{escaped(one)}`" for one in rates) or "none"
-            raise Missing(f"there is no rate `{escaped(str(name)[:60])}`; there is {there}")
-        return rates[name]
 
 
 class AgentRateLimiter(RateLimiter):
@@ -119,15 +121,15 @@ class OwnRate:
     and PermitError once the call is over. Nobody is ahead of others who wait.
     """
 
-    def __init__(self, limiter: RateLimiter, scope: Scope) -> None:
-        self._limiter = limiter
+    def __init__(self, everybody: _All, scope: Scope) -> None:
+        self._all = everybody
         self._scope = scope
 
     def take(self, name: str, times: int = 1) -> None:
         """Goes on now, or raises RateLimited."""
         if type(times) is not int or times < 1:
             raise ValueError("something is done once, or more often")
-        self._limiter.take(self._scope, name, times)
+        self._all.take(self._scope, name, times)
 
     async def wait(self, name: str, seconds: float, times: int = 1) -> None:
         """Goes on as soon as there is room. Raises RateLimited where that is not within so many seconds."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from zcpolicy.state.caller import Who
 from zcpolicy.state.contract import Contract, Handle, Held, Scope, key_of, owners
-from zcpolicy.state.handles.apart import Apart, Full
+from zcpolicy.state.handles.apart import Apart, Full, Key
 from zcpolicy.state.handles.named import checked_name
 from zcpolicy.state.sources import SOURCES
 from zcpolicy.state.versions import AsyncDerived, Derived, SourceVersions, Versions
@@ -44,85 +44,88 @@ class SessionCache(Handle["OwnCache"]):
     )
 
     def __init__(self, versions: SourceVersions) -> None:
-        self._lock = Lock()
-        self._versions = versions
-        self._entries: Apart[OrderedDict[str, _Entry]] = Apart(OrderedDict, self._is_over)
+        self._all = _All(versions)
 
     @owners
     def end(self, who: Who) -> None:
         """The session has ended: nothing of it is left."""
-        with self._lock:
-            self._entries.drop(key_of(self.contract.isolation, who))
+        with self._all.lock:
+            self._all.entries.drop(key_of(self.contract.isolation, who))
 
     def _view(self, scope: Scope) -> "OwnCache":
-        return OwnCache(self, self._versions, scope)
+        return OwnCache(self._all, scope)
 
     def _held(self) -> Iterable[Held]:
-        with self._lock:
-            return [Held(name, one.who) for entries in self._entries.all() for name, one in entries.items()]
+        with self._all.lock:
+            return [Held(name, one.who) for entries in self._all.entries.all() for name, one in entries.items()]
 
-    def _is_over(self, entries: "OrderedDict[str, _Entry]") -> bool:
-        return not any(self._versions.hold(one.versions) for one in entries.values())
 
-    def find(self, scope: Scope, name: str) -> Value | None:
-        """For its view."""
-        key = scope.key
-        with self._lock:
-            entries = self._entries.find(key)
+class _All:
+    """What is kept of all sessions."""
+
+    def __init__(self, versions: SourceVersions) -> None:
+        self.lock: Final = Lock()
+        self.versions: Final = versions
+        self.entries: Final[Apart[OrderedDict[str, _Entry]]] = Apart(OrderedDict, self._is_over)
+
+    def find(self, key: Key, name: str) -> Value | None:
+        """What is valid."""
+        with self.lock:
+            entries = self.entries.find(key)
             found = entries.get(name) if entries is not None else None
             if entries is None or found is None:
                 return None
-            if not self._versions.hold(found.versions):
+            if not self.versions.hold(found.versions):
                 del entries[name]
                 return None
             entries.move_to_end(name)
             return found.value
 
-    def keep(self, scope: Scope, name: str, value: Value, as_of: Versions) -> None:
-        """For its view. What there is no room for is not kept."""
-        checked_name(name)
-        if type(value) not in (str, bytes):
-            raise TypeError("what is kept is text or bytes")
-        key, who = scope.key, scope.who
-        if len(value) > MAX_ENTRY_SIZE or not self._versions.hold(as_of):
+    def keep(self, key: Key, name: str, entry: _Entry) -> None:
+        """What there is no room for is not kept."""
+        if len(entry.value) > MAX_ENTRY_SIZE or not self.versions.hold(entry.versions):
             return
-        with self._lock:
+        with self.lock:
             try:
-                entries = self._entries.of(key)
+                entries = self.entries.of(key)
             except Full:
                 return
-            entries[name] = _Entry(value, as_of, who)
+            entries[name] = entry
             entries.move_to_end(name)
             while len(entries) > MAX_ENTRIES or sum(len(one.value) for one in entries.values()) > MAX_SESSION_SIZE:
                 entries.popitem(last=False)
+
+    def _is_over(self, entries: "OrderedDict[str, _Entry]") -> bool:
+        return not any(self.versions.hold(one.versions) for one in entries.values())
 
 
 class OwnCache:
     """That of one caller's session. All raise PermitError once the call is over, TypeError for what is no text or bytes."""
 
-    def __init__(self, cache: SessionCache, versions: SourceVersions, scope: Scope) -> None:
-        self._cache = cache
-        self._versions = versions
+    def __init__(self, entries: _All, scope: Scope) -> None:
+        self._all = entries
         self._scope = scope
 
     def find(self, name: str) -> Value | None:
         """What is kept under the name and valid; None where nothing is."""
-        return self._cache.find(self._scope, name)
+        return self._all.find(self._scope.key, checked_name(name))
 
     async def get(self, name: str, find_out: Callable[[], Awaitable[Value]]) -> Value:
         """What is kept, or what is found out now. Raises what finding out raises."""
-        kept, before = self.find(name), self._versions.at(SOURCES)
+        kept, before = self.find(name), self._all.versions.at(SOURCES)
         if kept is not None:
             return kept
-        found = await AsyncDerived(self._versions, SOURCES, find_out).get()
-        self._cache.keep(self._scope, name, found, before)
-        return found
+        return self._kept(name, await AsyncDerived(self._all.versions, SOURCES, find_out).get(), before)
 
     def get_in_thread(self, name: str, find_out: Callable[[], Value]) -> Value:
         """The same for threads, and for what does not wait."""
-        kept, before = self.find(name), self._versions.at(SOURCES)
+        kept, before = self.find(name), self._all.versions.at(SOURCES)
         if kept is not None:
             return kept
-        found = Derived(self._versions, SOURCES, find_out).get()
-        self._cache.keep(self._scope, name, found, before)
-        return found
+        return self._kept(name, Derived(self._all.versions, SOURCES, find_out).get(), before)
+
+    def _kept(self, name: str, value: Value, before: Versions) -> Value:
+        if type(value) not in (str, bytes):
+            raise TypeError("what is kept is text or bytes")
+        self._all.keep(self._scope.key, name, _Entry(value, before, self._scope.who))
+        return value
