@@ -85,6 +85,12 @@ def genuine(run: ResolvedAgentExecution) -> State:
     return found
 
 
+def on_record(run: ResolvedAgentExecution) -> bool:
+    """Whether an execution is on record at all. Those that only answer are not."""
+    entry = _made.get(id(run))
+    return entry is not None and entry[0]() is run
+
+
 def _state(run: ResolvedAgentExecution) -> State:
     entry = _made.get(id(run))
     if entry is None or entry[0]() is not run:

@@ -5,7 +5,7 @@ In: a stack of bodies, a session. Out: a sealed `ResolvedAgentExecution`, which 
 
 from __future__ import annotations
 
-from zcpolicy.authority import State, enrol, genuine, load, restack
+from zcpolicy.authority import State, enrol, genuine, load, on_record, restack
 from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
@@ -106,7 +106,11 @@ class ResolvedAgentExecution(Sealed):
         return plan.decide(arguments, self)
 
     def _under_newest(self, tool: Any, arguments: object) -> Decision:
-        """The decision of the newest generation; a deny where it has no such execution."""
+        """The decision of the newest generation; a deny where it has no such execution. What is on no record cannot follow:
+        who made it to have an answer (`Resolver.decide`) asks again.
+        """
+        if not on_record(self):
+            return unmade(self, tool, ResolveError("a newer policy was published meanwhile"))
         try:
             return self.renewed().decide(tool, arguments)
         except ResolveError as error:

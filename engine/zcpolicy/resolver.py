@@ -333,7 +333,9 @@ class Resolver(Sealed):
             verdict.tool = tool
             nobody = Stack(self.program, (Level(str(agent)[:60], (), (), 0, ()),), ())
             return Decision(verdict, {}, self._alone(nobody, facts), facts.labels)
-        return self._alone(stack, facts).decide(tool, arguments)
+        found = self._alone(stack, facts).decide(tool, arguments)
+        newest = self.newest
+        return found if newest is self else newest.decide(agent, tool, arguments, session=session)
 
     def _alone(self, stack: Stack, session: Session) -> ResolvedAgentExecution:
         return unlisted(State(self, stack, session, None, "decide", None, False, False))

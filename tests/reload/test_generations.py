@@ -238,3 +238,31 @@ def test_what_the_host_published_itself_counts(disk: Disk) -> None:
     generations.resolver.publish(generations.resolver.program)
     disk.write(OTHER)
     assert generations.reload_now() == Reloaded(3, is_new=True, changed=(str(disk.file),))
+
+
+def test_an_answer_is_of_the_newest_generation_whenever_that_came(disk: Disk) -> None:
+    """Threads ask while generations come: each answer is a whole generation's, and none is the engine's own fault."""
+    generations = disk.start()
+    odd: list[object] = []
+    ends = threading.Event()
+
+    def asks() -> None:
+        run = generations.resolver.resolve("a")
+        while not ends.is_set():
+            before = generations.resolver.newest.generation
+            for decision in (generations.resolver.decide("a", "act", {}), run.decide("act", {})):
+                wanted = "denied" if decision.generation % 2 == 0 else "allowed"
+                if decision.reason != wanted or decision.generation < before:
+                    odd.append(decision.to_json())
+
+    threads = [threading.Thread(target=asks) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(30):
+        disk.write(LOOSE if number % 2 else TIGHT)
+        generations.reload_now()
+    ends.set()
+    for thread in threads:
+        thread.join()
+    assert generations.status()["generation"] == 31
+    assert odd == []
