@@ -6,6 +6,7 @@ policy. Relative paths start at the file's folder. Nothing is started, connected
 
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from policy_lang import codes
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
 from policy_lang.files import decode_source, read_bytes
 from policy_lang.serving import files
+from policy_lang.serving.operators import approvals_in, telemetry_in
 from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import ledger_url
 from policy_lang.serving.supplies import channels_in, factories_in, mcp_in, model_in
@@ -35,6 +37,8 @@ from zcpolicy.daemon.settings import (
     Surface,
     is_loopback,
 )
+from zcpolicy.daemon.wire import MAX_REQUEST_BYTES
+from zcpolicy.extras import missing
 
 MAX_PORT: Final = 65_535
 """The highest port."""
@@ -96,6 +100,7 @@ def _settings(top: Table, path: Path, state: StateSettings | None) -> Settings |
     rest: dict[str, Any] = {
         "mcp": mcp_in(top), "factories": factories_in(top), "channels": channels_in(top), "schedule": _schedule(top),
         "log": _log(top), "session": _session(top), "drain": _drain(top),
+        "operators": approvals_in(top, served=http is not None), "telemetry": telemetry_in(top),
     }  # fmt: skip
     top.done()
     if policy is None or state is None or has_errors(top.found):
@@ -165,11 +170,13 @@ def _http(top: Table, folder: str) -> HttpSettings | None:
         address,
         table.number("port", usual.port, 0, MAX_PORT),
         _hosts(table),
-        table.size("body", usual.body, 1_000, 64_000_000),
+        table.size("body", usual.body, 1_000, MAX_REQUEST_BYTES),
         table.seconds("timeout", usual.seconds, 1.0, 3_600.0) or usual.seconds,
         table.number("turns", usual.turns, 1, MAX_TURNS_OF_CLIENT),
     )
     table.done()
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        table.say(codes.ABSENT_LIBRARY, str(missing("HTTP", "gateway")), (), on_key=True)
     if not is_loopback(address):
         _open(table, address, folder)
     return made

@@ -4,7 +4,7 @@ In: the settings, their top table, a `Program`. Out: findings, each at its place
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from policy_lang import codes
 from policy_lang.nearest import nearest, or_list
@@ -28,6 +28,7 @@ def judge_together(settings: Settings, top: Table, program: Program) -> None:
     reached = _reached(settings, program)
     _ways_in(settings, top, program, reached)
     _servers(settings, top, program, reached)
+    _routes(settings, top, program)
 
 
 def _known(
@@ -127,6 +128,23 @@ def _servers(settings: Settings, top: Table, program: Program, reached: dict[str
                 f"{_who(agents)} server `{server}`, and there is no `[mcp.{server}]`",
                 ("agents", agents[0]), on_key=True, help=f"write `[mcp.{server}]` and `command` or `url`",
             )  # fmt: skip
+
+
+def _routes(settings: Settings, top: Table, program: Program) -> None:
+    """Who is asked by a route: the daemon has nobody but operators."""
+    head = head_of(program)
+    bodies: list[Any] = [head["ceiling"], *head["skills"].values()]
+    bodies += [data["body"] for name in program.agents if (data := agent_of(program, name)) is not None]
+    said: list[Any] = [body.get("approval", {}) for body in bodies]
+    asked = {route for one in said for key in ("routes", "fallback") for route in one.get(key, ())}
+    for number, route in enumerate(settings.operators.routes):
+        _known(top, route, sorted(asked), "route", ("approvals", "routes", number))
+    for route in sorted(asked.difference(settings.operators.routes)):
+        top.say(
+            codes.UNANSWERED_ROUTE, f"nobody answers route `{route}` of the policy: what it is asked about is denied",
+            ("approvals" if "approvals" in top.values else "policy",), on_key=True,
+            help=f'write `[approvals]` and `routes = ["{route}"]`: then operators do',
+        )  # fmt: skip
 
 
 def _who(agents: list[str]) -> str:

@@ -53,7 +53,7 @@ PLACES: dict[str, set[str]] = {
     ".resumed": {"zcpolicy/daemon/paths/run.py"},
     "import resumed": {RESOLVER},
     ".again": {EXECUTION},
-    ".execution": {HOST, "zcpolicy/daemon/paths/step.py", GATE, LOOP, "policy_lang/testing.py"},
+    ".execution": {HOST, "zcpolicy/daemon/approvals.py", "zcpolicy/daemon/paths/step.py", GATE, LOOP, "policy_lang/testing.py"},
     "import execution": {RESOLVER},
     "unlisted": {EXECUTION, RESOLVER},
     "enrol": {EXECUTION},
@@ -73,7 +73,7 @@ PLACES: dict[str, set[str]] = {
     ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py", "policy_lang/cli/server_url.py"},
     # calls and tools
     ".permit": {"zcpolicy/registry/capabilities.py", "policy_lang/cli/decide.py", "policy_lang/testing.py"},
-    ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE},
+    ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE, "zcpolicy/daemon/approvals.py"},
     "admit": {NAMES, GATE, BATCH, CONTEXT},
     "admit_all": {NAMES, GATE, CONTEXT},
     "perform": {GATE, BATCH, CONTEXT},
@@ -82,7 +82,7 @@ PLACES: dict[str, set[str]] = {
     "Batch": {LOOP},
     "runner_of": {GATE},
     ".run": {ASSEMBLY, SCOPED, "zcpolicy/registry/sources.py", *RUNS},  # sources: whether it is a coroutine function
-    ".call": {ASSEMBLY, "zcpolicy/approvals/outcome.py", "zcpolicy/approvals/settling.py", "policy_lang/cli/test.py"},
+    ".call": {ASSEMBLY, "zcpolicy/approvals/outcome.py", "zcpolicy/approvals/settling.py", "zcpolicy/daemon/approvals.py", "policy_lang/cli/test.py"},
     ".offers": {ASSEMBLY, "zcpolicy/registry/view.py"},
     ".builtins": {ASSEMBLY, "zcpolicy/daemon/factories.py"},
     ".peripherals": {ASSEMBLY, "zcpolicy/parity/tools.py"},
@@ -103,7 +103,7 @@ PLACES: dict[str, set[str]] = {
     "importlib": {
         NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
         "policy_lang/render/sarif.py",
-        "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py",
+        "policy_lang/serving/operators.py", "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py",
     },
     "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},

@@ -185,3 +185,43 @@ def test_a_file_that_is_not_there_or_no_text() -> None:
     ]
     Path("daemon.toml").write_bytes(b"a = '\xff'")
     assert [one.code.id for one in check_settings(Path("daemon.toml")).diagnostics] == ["ZC2002"]
+
+
+ROUTED = POLICY.replace("allow look, forge/get;", 'allow look, forge/get; approval { route "security" };', 1)
+NOBODY = [
+    "daemon.toml:1:1: warning ZC6106: nobody answers route `security` of the policy: what it is asked about is denied",
+    'help: write `[approvals]` and `routes = ["security"]`: then operators do',
+]
+OPERATORS: dict[str, tuple[str, list[str]]] = {
+    "all that there is": ('[approvals]\nroutes = ["security"]\nperson = ["gateway"]\npause_after = "5s"', []),
+    "nobody": ("", NOBODY),
+    "telemetry": ("[telemetry]\nenabled = true", NOBODY),
+    "a route that the policy has not": (
+        '[approvals]\nroutes = ["security", "securty"]',
+        ["daemon.toml:36:23: error ZC6005: the policy has no route `securty`", "help: did you mean `security`?"],
+    ),
+    "a surface that has its own person": (
+        '[approvals]\nperson = ["rpc"]\npause_afer = "1s"',
+        [
+            "daemon.toml:36:11: error ZC6003: there is no surface `rpc`",
+            "help: known: `gateway`",
+            "daemon.toml:37:1: error ZC6002: there is no setting `pause_afer` in `[approvals]`",
+            "help: did you mean `pause_after`?",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OPERATORS)
+def test_what_operators_answer(case: str) -> None:
+    more, expected = OPERATORS[case]
+    Path("team.zcpolicy").write_text(ROUTED)
+    assert said(f"{SOUND}{more}\n") == expected
+
+
+def test_operators_answer_over_http_alone() -> None:
+    quiet = SOUND.replace("[http]\nport = 0\n", "").replace('"gateway", ', "")
+    assert said(f'{quiet}[approvals]\nroutes = ["security"]\n') == [
+        "daemon.toml:33:1: error ZC6004: operators answer over HTTP: that needs a table `[http]`",
+        "help: write `[http]`; it may be empty",
+    ]

@@ -16,6 +16,7 @@ from zcpolicy.refusals import PermitError
 
 if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
+    from zcpolicy.facts import Session
 
 Tree = tuple[str, str]
 """Client and session of the root."""
@@ -30,8 +31,10 @@ _at_work: dict[object, Tree] = {}
 
 def tree_of(run: ResolvedAgentExecution) -> Tree:
     """What an execution, those above it and those below it have in common."""
-    line = [run, *run.above()]
-    session = line[-1].session
+    return _tree_of([run, *run.above()][-1].session)
+
+
+def _tree_of(session: Session) -> Tree:
     while session.above is not None:
         session = session.above
     return (session.client, session.id)
@@ -81,8 +84,17 @@ def refuse_if_acting(run: ResolvedAgentExecution) -> None:
     tree = tree_of(run)
     if any(inside == tree for inside, _ in _acting.get()):
         raise PermitError("a tool cannot answer for the agents that run it")
-    if tree in list(_at_work.values()):  # a copy, in one step: calls begin and end in other threads
+    if _runs(tree):
         raise PermitError("a call of these agents is under way: answer once their turn has paused")
+
+
+def under_way(session: Session) -> bool:
+    """Whether a call runs in this process that belongs to the tree of a session: then no answer to it is put on record."""
+    return _runs(_tree_of(session))
+
+
+def _runs(tree: Tree) -> bool:
+    return tree in list(_at_work.values())  # a copy, in one step: calls begin and end in other threads
 
 
 def at_work() -> bool:

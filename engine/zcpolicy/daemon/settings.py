@@ -18,6 +18,8 @@ MAX_TURNS_OF_CLIENT: Final = 1_000
 """Turns of one client at a time that settings may let in."""
 
 Surface = Literal["gateway", "rpc"]
+MAX_PAUSE_SECONDS: Final = 86_400.0
+"""Seconds that a turn may wait for an operator before it pauses."""
 SURFACES: Final[tuple[Surface, ...]] = ("gateway", "rpc")
 """The ways in at which clients talk to agents."""
 
@@ -145,6 +147,17 @@ class LogSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalSettings:
+    """Which questions wait for operators. `routes`: those of the policy; `person`: surfaces where operators stand in for the person
+    at the session. `pause_after`: seconds for which a turn waits for the answer before it pauses.
+    """
+
+    routes: tuple[str, ...] = ()
+    person: tuple[Literal["gateway"], ...] = ()
+    pause_after: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSettings:
     """What is true in every session: the directory of the daemon's own tools, and facts of the policy's `context`."""
 
@@ -157,6 +170,7 @@ class SessionSettings:
 class Settings:
     """`file`: where they were read; "": from no file. `factories`: `module:function` of tools of the operator's own.
     `drain`: seconds for running turns once the daemon was told to stop. `rpc`: the socket's path; None: there is none.
+    `telemetry`: spans and metrics go to OpenTelemetry.
 
     Raises SettingsError for what cannot be served safely.
     """
@@ -174,6 +188,8 @@ class Settings:
     log: LogSettings = LogSettings()
     session: SessionSettings = SessionSettings()
     drain: float = 30.0
+    operators: ApprovalSettings = ApprovalSettings()
+    telemetry: bool = False
 
     def __post_init__(self) -> None:
         """What a reader of a file has said better before."""
