@@ -96,6 +96,7 @@ TAMPERED: dict[str, tuple[Callable[[list[str]], list[str]], list[str]]] = {
         lambda all_: [*all_[:5], "\n", *all_[5:]],
         ["6: 6: it is no line of a log"],
     ),
+    "put in: garbage at the end": (lambda all_: [*all_, "hello\n"], ["14: 0: it is no line of a log"]),
     "one taken out": (
         lambda all_: [*all_[:5], *all_[6:]],
         ["6: 7: line 6 is missing before it"],

@@ -158,6 +158,22 @@ def _fails(_descriptor: int) -> None:
     raise OSError(5, "bad disk")
 
 
+def test_an_interrupt_between_a_line_and_its_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as log:
+        log(event(number=0))
+        with monkeypatch.context() as patch:
+            patch.setattr("zcpolicy.daemon.log.files.LogFiles._anchor", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                log(event(number=1))
+        log(event(number=2))
+    assert numbers(tmp_path) == [0, 1, 2]
+    assert problems(tmp_path) == []
+
+
+def _interrupted(*_of: object) -> None:
+    raise KeyboardInterrupt
+
+
 # --- with a real host -----------------------------------------------------------------------------------------------------
 
 

@@ -135,7 +135,8 @@ ORDINARY = (
     "backup-2026-11-30T21-08-09Z-prod-server-01.tar.gz", "getUserNameFromDatabaseConnectionPool2 ThisIsATestOfSomething123",
     "basic understanding of bearer tokens", "the author's opinion about a passenger", "def f(monkey: int, tokenizer: str) -> None:",
     "Users/Ann/Library/App1/V2/X3/Components/Header", "SELECT id FROM authors WHERE id = 5", "pip install scikit-learn==1.4.2",
-    "risk-sk-learn-something-long", "max_tokens=4096 input_tokens: 12", "2026-11-30T21:08:09.123456Z", "C:\\Users\\Ann\\Documents\\Report 2026 Final.docx",
+    "risk-sk-learn-something-long", "dnf install glibc-common-devel-2.34.x86_64 global-config-2026-final", "rsync -u host:/data .",
+    "xai-explainability-2024-report.pdf", "pypi-server-2-mirror-01", "max_tokens=4096 input_tokens: 12", "2026-11-30T21:08:09.123456Z", "C:\\Users\\Ann\\Documents\\Report 2026 Final.docx",
     "naïve café über 日本語 😀", "a" * 500, "0123456789" * 10, "-----BEGIN", "eyJ", "://:@", "passwordless login", "",
 )  # fmt: skip
 

@@ -64,6 +64,7 @@ class DecisionLog:
             self._files.drop()
             raise self._fault(error) from error
         if not self._every:
+            self._dirty.set()
             threading.Thread(target=self._keep_synced, name="decision log", daemon=True).start()
 
     def __call__(self, event: Event) -> None:
@@ -140,6 +141,9 @@ class DecisionLog:
             self._refused, self._why = self._refused + 1, str(error)[:200]
             self._files.drop()
             raise self._fault(error) from error
+        except BaseException:
+            self._files.drop()  # an interrupt may have come between a line and its head: the next event looks at the disk
+            raise
 
     def _keep_synced(self) -> None:
         """Syncs what was written, without keeping writers waiting; a failure makes the next event open the log anew."""
@@ -147,9 +151,10 @@ class DecisionLog:
             self._dirty.wait()
             time.sleep(self._interval)
             self._dirty.clear()
-            with self._lock:
-                handles = self._files.handles() if self._files.is_open else ()
+            handles: tuple[int, ...] = ()
             try:
+                with self._lock:
+                    handles = self._files.handles() if self._files.is_open else ()
                 for handle in handles:
                     flush(handle)
             except OSError as error:

@@ -58,11 +58,11 @@ _WORD: Final = (
 )
 _EDGE: Final = r"(?:^|[^A-Za-z0-9])"
 _KNOWN: Final = (
-    r"gh[pousr]_[A-Za-z0-9]{10,}", r"github_pat_\w{10,}", r"gl[a-z]{1,5}-[\w\-]{10,}", r"x(?:ox[a-z]|app)-[\w\-]{8,}", r"sk-[\w\-]{12,}",
+    r"gh[pousr]_[A-Za-z0-9]{10,}", r"github_pat_\w{10,}", r"gl(?:pat|rt|ft|dt|soat|ptt|cbt|imt|agent)-[\w\-]{10,}", r"x(?:ox[a-z]|app)-[\w\-]{8,}", r"sk-[\w\-]{12,}",
     r"[rs]k_(?:live|test)_\w{8,}", r"AIza[\w\-]{20,}", r"ya29\.[\w\-.]{10,}", r"GOCSPX-[\w\-]{10,}", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}",
-    r"npm_[A-Za-z0-9]{20,}", r"pypi-[\w\-]{16,}", r"hf_[A-Za-z0-9]{16,}", r"do[opr]_v1_\w{16,}", r"dckr_pat_[\w\-]{10,}",
+    r"npm_[A-Za-z0-9]{20,}", r"pypi-[\w\-]{50,}", r"hf_[A-Za-z0-9]{16,}", r"do[opr]_v1_\w{16,}", r"dckr_pat_[\w\-]{10,}",
     r"shp[a-z]{2}_\w{16,}", r"SG\.[\w\-]{10,}\.[\w\-]{10,}", r"AGE-SECRET-KEY-1\w{16,}", r"zcp_[\w\-]{20,}", r"[0-9]{8,10}:AA[\w\-]{30,}",
-    r"hv[sb]\.[\w\-]{16,}", r"(?:gsk|r8|ntn|lin_api|glsa|sq0[a-z]{3}|rubygems)[_\-][\w\-]{16,}", r"(?:pplx|xai|nvapi|tskey|sntrys)[_\-][\w\-]{16,}",
+    r"hv[sb]\.[\w\-]{16,}", r"(?:gsk|r8|ntn|lin_api|glsa|sq0[a-z]{3}|rubygems)[_\-][\w\-]{16,}", r"(?:pplx|xai|nvapi|tskey|sntrys)[_\-][\w\-]{32,}",
 )  # fmt: skip
 """How issuers begin their tokens."""
 _NO_SECRET: Final = frozenset({b"", b"none", b"null", b"true", b"false", b"undefined"})
@@ -90,7 +90,7 @@ def _pair(name: str, value: bytes) -> bool:
 
 
 def _no_ids(name: str, value: bytes) -> bool:
-    return not value.isdigit()  # `docker run -u 1000:1000`
+    return not value.isdigit() and not value.startswith(b"/")  # `docker run -u 1000:1000`, `rsync -u host:/data`
 
 
 _HEADER: Final = r"(?i:(?:proxy-)?authorization|(?:set-)?cookie)"

@@ -19,7 +19,7 @@ from zcpolicy.daemon.log.place import line_files
 MAX_TORN_BYTES: Final = 8_000_000
 """Bytes after the last whole line of a log that are taken for what a killed writer left; with more, the log is not gone on with."""
 MAX_TORN: Final = 50
-"""Pieces of lines after the last whole one, of one writer that was killed after the other; with more, the log is not gone on with."""
+"""Torn lines in a row, one for each writer that was killed; with more, the log is not gone on with."""
 MAX_TORN_SHOWN: Final = 8_192
 """Bytes of torn lines that the next line repeats, altogether; their lengths and digests are told in any case."""
 

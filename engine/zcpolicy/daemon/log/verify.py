@@ -19,7 +19,7 @@ from zcpolicy.daemon.log.writer_lock import is_held
 from zcpolicy.exact import is_list, is_object
 
 MAX_FINDINGS: Final = 100
-"""Problems that are told of one log, and notes; more are counted."""
+"""Problems that are told of one log, and notes; more problems are counted."""
 
 
 class Place(NamedTuple):
@@ -74,10 +74,11 @@ class Verified:
 
 
 class Torn(NamedTuple):
-    """Bytes that are no line, and why not."""
+    """What is no line, and why not. `open`: it has no line break, as a writer that is killed leaves it."""
 
     place: Place
     raw: bytes
+    open: bool
     why: str
 
 
@@ -113,7 +114,7 @@ class _Walk:
         self._at, starts, last_torn = Place(path), True, len(self._torn)
         with open(path, "rb") as file:
             for number, raw in enumerate(raw_lines(file), 1):
-                starts = self._raw(Place(path, number), raw.removesuffix(b"\n"), name if starts else "") and starts
+                starts = self._raw(Place(path, number), raw, name if starts else "") and starts
         if starts and len(self._torn) == last_torn:
             self._found.note(Place(path), "it is empty: its writer was killed, or the disk was full, when it was begun")
 
@@ -121,9 +122,9 @@ class _Walk:
         """One line, or what stands in place of one. `begins`: the file's name, before its first line. Whether it is no line."""
         self._at = place
         try:
-            line = read(raw)
+            line = read(raw.removesuffix(b"\n"))
         except NoLine as error:
-            self._torn.append(Torn(place, raw, str(error)))
+            self._torn.append(Torn(place, raw.removesuffix(b"\n"), not raw.endswith(b"\n"), str(error)))
             return True
         place = Place(place.file, place.line, line.seq)
         if begins and self._found.whole:
@@ -215,9 +216,9 @@ class _Walk:
                 f"lines {anchored.seq + 1} to {last.seq} are not known to the head: added by another than the writer, or written shortly before the power failed",
             )
         if alive or (anchored is not None and last.seq >= anchored.seq):
-            for torn in self._torn[-1:]:
+            for torn in [one for one in self._torn if one.open]:
                 self._found.note(torn.place, "torn: its writer was killed, or is writing it; the next start tells it")
-                self._torn = self._torn[:-1]
+                self._torn.remove(torn)
         self._leave_torn()
 
     def _leave_torn(self) -> None:
@@ -235,10 +236,7 @@ _WRITERS_FINDINGS: Final = {
 
 def _broken(last: Head, line: Line) -> str:
     if line.seq > last.seq + 1:
-        missing = (
-            f"line {last.seq + 1} is" if line.seq == last.seq + 2 else f"lines {last.seq + 1} to {line.seq - 1} are"
-        )
-        return f"{missing} missing before it"
+        return f"{_lines(last.seq + 1, line.seq - 1)} missing before it"
     if line.seq <= last.seq:
         return f"it stands after line {last.seq}: out of order, or put in"
     return f"it does not follow line {last.seq} as that is: one of them was written anew"
