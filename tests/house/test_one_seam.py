@@ -44,6 +44,9 @@ SEALED = {  # the makers of sealed objects
     EXECUTION, RESOLVER, "zcpolicy/approvals/outcome.py", "zcpolicy/loop/admitted.py", "zcpolicy/memory.py", "zcpolicy/program.py", "zcpolicy/reload/carried.py",
 }  # fmt: skip
 
+CALLER, TWO_CLIENTS = "zcpolicy/state/caller.py", "zcpolicy/state/two_clients.py"
+SEALED_STATE = {CALLER, "zcpolicy/state/contract.py", "zcpolicy/state/secret.py"}
+
 PLACES: dict[str, set[str]] = {
     # executions
     ".resolve": {HOST, DIRECT, *DECIDING, *FILES},
@@ -62,6 +65,10 @@ PLACES: dict[str, set[str]] = {
     "ticket_of": {EXECUTION},
     "ticket_for": {CONTEXT},
     "redeemed": {HOST},
+    # callers
+    "import caller_for": {CONTEXT, TWO_CLIENTS},
+    "import whose": {"zcpolicy/state/contract.py"},
+    "import shown_to": {"zcpolicy/state/contract.py"},
     # registries
     "assemble": {HOST, DIRECT},
     "ScopedToolRegistry": {NAMES, HOST, DIRECT, SCOPED, EXECUTION, "zcpolicy/authority.py"},
@@ -81,21 +88,24 @@ PLACES: dict[str, set[str]] = {
     "to_run": {GATE},
     "Batch": {LOOP},
     "runner_of": {GATE},
-    ".run": {ASSEMBLY, SCOPED, "zcpolicy/registry/sources.py", *RUNS},  # sources: whether it is a coroutine function
+    ".run": {  # sources, lifecycle: what kind of function it is; toolset: wrapped, so that it runs while its tool is executing
+        ASSEMBLY, SCOPED, "zcpolicy/registry/sources.py", "zcpolicy/state/lifecycle.py", "zcpolicy/state/toolset.py", TWO_CLIENTS, *RUNS,
+    },
     ".call": {ASSEMBLY, "zcpolicy/approvals/outcome.py", "zcpolicy/approvals/settling.py", "zcpolicy/daemon/approvals.py", "policy_lang/cli/test.py"},
     ".offers": {ASSEMBLY, "zcpolicy/registry/view.py"},
-    ".builtins": {ASSEMBLY, "zcpolicy/daemon/factories.py"},
+    ".builtins": {TWO_CLIENTS, ASSEMBLY, "zcpolicy/daemon/factories.py"},
     ".peripherals": {ASSEMBLY, "zcpolicy/parity/tools.py"},
-    ".sources": {HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
+    ".sources": {TWO_CLIENTS, HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
     # what is private, sealed or on record
     FOREIGN: {RESOLVER, "zcpolicy/authority.py", "zcpolicy/program.py"},
     "_records": {SCOPED},
     "_all_held": {"zcpolicy/loop/admitted.py"},
-    ".__new__": {*SEALED, SCOPED, TICKETS, "zcpolicy/records.py"},
+    ".__new__": {*SEALED, *SEALED_STATE, SCOPED, TICKETS, "zcpolicy/records.py"},
     ".__setattr__": {"zcpolicy/sealed.py"},
-    "import put": {*SEALED, "zcpolicy/authority.py", "zcpolicy/combine.py", "zcpolicy/facts.py", "zcpolicy/lineage.py", "zcpolicy/sessions.py", "zcpolicy/stack.py"},
+    "import put": {*SEALED, *SEALED_STATE, "zcpolicy/authority.py", "zcpolicy/combine.py", "zcpolicy/facts.py", "zcpolicy/lineage.py", "zcpolicy/sessions.py", "zcpolicy/stack.py"},
     # ways to a name that is not said
     UNKNOWN: {
+        "zcpolicy/state/secret.py",  # looks for secrets in whatever it is given
         NAMES, "zcpolicy/call.py", "zcpolicy/daemon/factories.py", "zcpolicy/operands.py", "zcpolicy/parity/probe.py", "zcpolicy/program.py", "zcpolicy/records.py",
         "zcpolicy/sessions.py", "policy_lang/__init__.py", "policy_lang/cli/parity.py", "policy_lang/format.py",
         "policy_lang/syntax/declarations.py",
@@ -112,11 +122,12 @@ PLACES: dict[str, set[str]] = {
     "exec": {"zcpolicy/generate.py", "zcpolicy/predicates/shell_launch.py"},  # the latter: a command of the shell
     "eval": {"zcpolicy/predicates/shell_dress.py"},  # likewise
     "gc": {"policy_lang/collector.py"},
-    "inspect": {"zcpolicy/approvals/hearing.py", "zcpolicy/awaited.py"},
+    "inspect": {"zcpolicy/approvals/hearing.py", "zcpolicy/awaited.py", "zcpolicy/state/guard.py", "zcpolicy/state/inspection.py"},
+    "ctypes": {"zcpolicy/state/guard.py"},  # the names of events that are refused
     "pkgutil": {"policy_lang/syntax/tables.py"},
     "pickle": {"policy_lang/cache.py"},
     ".modules": {"policy_lang/cache.py"},
-    "__dict__": {"zcpolicy/exact.py", "zcpolicy/sealed.py"},
+    "__dict__": {"zcpolicy/exact.py", "zcpolicy/sealed.py", "zcpolicy/state/secret.py"},
     "import hidden": {
         "zcpolicy/budgets.py", "zcpolicy/combine.py", "zcpolicy/execution.py", "zcpolicy/program.py", "zcpolicy/resolver.py", "zcpolicy/stack.py",
     },
@@ -126,7 +137,7 @@ PLACES: dict[str, set[str]] = {
         nowhere: set[str]()
         for nowhere in (
             "import *", "import builtins", "__builtins__", ".__getattr__", "__globals__", "__closure__", "__subclasses__", "_getframe",
-            "attrgetter", "methodcaller", "locals", "ctypes", "runpy", "FunctionType",
+            "attrgetter", "methodcaller", "locals", "runpy", "FunctionType",
         )
     },
 }  # fmt: skip

@@ -84,12 +84,13 @@ class Contract:
 def _rules(given: Any) -> tuple[tuple[str, bool], ...]:
     """What is to be said where it is not so."""
     depends: object = given.depends
+    closed: tuple[tuple[str, object, Any], ...] = (
+        ("owner", given.owner, Owner), ("concurrency", given.concurrency, Concurrency),
+        ("isolation", given.isolation, Isolation), ("reload", given.reload, Reload),
+    )  # fmt: skip
     return (
         ("`holds` says what the state is", isinstance(given.holds, str) and given.holds.strip() != ""),
-        *(
-            (f"`{name}` is one of {', '.join(get_args(words))}", _in(getattr(given, name), words))
-            for name, words in _WORDS
-        ),
+        *((f"`{name}` is one of {', '.join(get_args(words))}", _in(word, words)) for name, word, words in closed),
         (
             f"`depends` is a frozenset of at least one of {', '.join(get_args(Source))}",
             _is_frozen(depends) and bool(depends) and all(_in(one, Source) for one in depends),
@@ -104,11 +105,6 @@ def _rules(given: Any) -> tuple[tuple[str, bool], ...]:
             given.isolation == "shared" or not given.namespaced,
         ),
     )
-
-
-_WORDS: Final[tuple[tuple[str, Any], ...]] = (
-    ("owner", Owner), ("concurrency", Concurrency), ("isolation", Isolation), ("reload", Reload),
-)  # fmt: skip
 
 
 def _is_frozen(value: object) -> TypeGuard[frozenset[object]]:
@@ -188,8 +184,8 @@ class Handle(Generic[View]):
         super().__init_subclass__()
         if type(getattr(cls, "contract", None)) is not Contract:
             raise TypeError(f"handle type `{cls.__name__}` has no `contract = Contract(…)`")
-        for name in ("_view", "_held"):
-            if getattr(cls, name) is getattr(Handle, name):
+        for name, method in (("_view", cls._view), ("_held", cls._held)):
+            if getattr(method, "__isabstractmethod__", False):
                 raise TypeError(f"handle type `{cls.__name__}` has no `{name}`")
 
     def __setattr__(self, name: str, value: object) -> None:

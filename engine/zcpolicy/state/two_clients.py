@@ -12,7 +12,7 @@ are, no policy is asked: this is a test, and no way to run tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from secrets import token_hex
+from secrets import randbelow
 from typing import Any, Final, Literal, NamedTuple, Never
 
 from zcpolicy.exact import is_list, is_object
@@ -25,7 +25,6 @@ from zcpolicy.state.caller import Caller, caller_for
 from zcpolicy.state.lifecycle import Factory, Lifecycle
 from zcpolicy.state.releasing import reason
 from zcpolicy.state.toolset import Unfit
-from zcpolicy.tickets import Ticket
 
 Acting = Callable[[str, str, str], ResolvedAgentExecution]
 """(client, agent, session) to an execution of that agent, for that client, in that session."""
@@ -137,7 +136,7 @@ class _Test:
 
     async def _told(self, *order: _Who) -> "_Told":
         """What the last of them is told, in a host that is made anew."""
-        marks = {one: token_hex(8) for one in order}
+        marks = {one: f"{randbelow(10**16):016}" for one in order}
         tools = await self._started(self._handles())
         try:
             runs = {one: self._acting(*one) for one in marks}
@@ -232,5 +231,5 @@ class _Alone:
     def load_skill(self, skill: str) -> str:
         raise ResolveError("there are no skills here")
 
-    def later(self, agent: str = "") -> Ticket:
+    def later(self, agent: str = "") -> Never:
         raise ResolveError("there is no scheduler here")
