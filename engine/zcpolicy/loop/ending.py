@@ -16,7 +16,7 @@ _NOTES: Final = {
     "iterations": "the turn has used all its requests to the model: {what}. Ask again to go on, or raise the limit",
     "turn-timeout": "the turn's time is over: {what}. Ask again to go on, or raise `turn_timeout`",
     "context": "what has to be sent does not fit in {what}. Raise `context`, or lower `tool_result`",
-    "stale-policy": "the policy was renewed, and has no such execution any more: {what}",
+    "stale-policy": "the policy that is in force now has no such execution, or none: {what}",
     "asked": "a person is asked: {what}",
 }
 
