@@ -1,17 +1,23 @@
-"""Whatever is done to the bytes of a log, it is noticed."""
+"""Whatever is done to the bytes of a log, it is noticed; whatever an event holds, its line can be read again."""
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zcpolicy.daemon.log.line import START, moment, read, write
+from zcpolicy.daemon.log.mask import Masker
 from zcpolicy.daemon.log.place import line_files
 from zcpolicy.daemon.log.settings import Rotation
 from zcpolicy.daemon.log.verify import verify
 
 from .scene import event, opened
 
+MASKER = Masker(b"k" * 32)
 _ORIGINAL: dict[str, bytes] = {}
 
 
@@ -58,3 +64,20 @@ def test_whatever_is_changed_is_noticed(change: tuple[str, bytes]) -> None:
             (Path(folder) / other).write_bytes(raw)
         (Path(folder) / name).write_bytes(content)
         assert not verify(folder).is_sound or content in (original()[name], original()[name].removesuffix(b"\n"))
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.decimals(), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(), inner, max_size=4)),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_every_line_is_canonical_and_is_read_again(data: dict[str, Any]) -> None:
+    raw, head = write(START, {"at": moment(0.0), "kind": "call", "data": MASKER.fit(data)})
+    assert raw[:-1] == rfc8785.dumps(json.loads(raw))
+    line = read(raw[:-1])
+    assert line.head == head
+    assert b"\n" not in raw[:-1]
