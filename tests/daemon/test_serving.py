@@ -407,7 +407,9 @@ def test_status_and_readiness(file: Path) -> None:
             shown = (await client.get("/status", headers=root)).json()
             assert shown["agents"] == {"helper": ["gateway", "rpc"], "aide": []}
             assert (shown["turns"], shown["draining"]) == (0, False)
-            assert (await client.get("/handles", headers=root)).json() == {}
+            handles = (await client.get("/handles?client=nobody", headers=root)).json()
+            assert handles["session_cache"]["contract"]["isolation"] == "session"
+            assert {one["count"] for one in handles.values()} == {0}
             assert (await client.get("/handles?klient=x", headers=root)).status_code == 400
             daemon.host.doors.closing = True
             ready = await client.get("/readyz", headers=root)

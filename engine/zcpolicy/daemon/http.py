@@ -16,6 +16,8 @@ from zcpolicy.daemon.settings import HttpSettings
 from zcpolicy.daemon.tokens import Holder, Tokens, TokensError
 from zcpolicy.daemon.wire import BadInput, only, read_object, text_in
 from zcpolicy.extras import missing
+from zcpolicy.facts import Narrowing
+from zcpolicy.registry.site import OPEN, Site
 from zcpolicy.state.audit import Handles
 
 try:
@@ -56,14 +58,18 @@ def application(
     port: Callable[[], int],
     *,
     operator_routes: Sequence[Route] = (),
+    narrowing: Narrowing | None = None,
+    site: Site = OPEN,
 ) -> Guard:
-    """`agents`: those whose surface is the gateway. `port`: on which it is served. `operator_routes`: what others show."""
+    """`agents`: those whose surface is the gateway. `port`: on which it is served. `operator_routes`: what others show.
+    `narrowing`, `site`: what is withheld from its clients.
+    """
 
     def client(request: Request) -> str:
         holder: Holder | None = request.state.holder
-        return host.sessions.client("gateway", LOCAL if holder is None else _key(holder))
+        return host.sessions.client("gateway", LOCAL if holder is None else key_of(holder))
 
-    clients = routes(host, agents, client) if agents else []
+    clients = routes(host, agents, client, narrowing=narrowing, site=site) if agents else []
     operators = _Operators(host, tokens, shown)
     served = Starlette(
         routes=[*_health(shown), *clients, *operators.routes(), *operator_routes],
@@ -72,7 +78,7 @@ def application(
     return Guard(served, tokens, settings, port)
 
 
-def _key(holder: Holder) -> str:
+def key_of(holder: Holder) -> str:
     """Under which a holder is a client: whoever gets a new token under an old name has the old purse."""
     return f"token {holder.name}"
 
@@ -129,7 +135,7 @@ class _Operators:
 
     async def _listed(self, _request: Request) -> Response:
         holders = await asyncio.to_thread(self.tokens.holders)
-        told = [{**told_holder(one), "client": self.host.sessions.client("gateway", _key(one))} for one in holders]
+        told = [{**told_holder(one), "client": self.host.sessions.client("gateway", key_of(one))} for one in holders]
         return JSONResponse({"tokens": told})
 
     async def _added(self, request: Request) -> Response:

@@ -7,36 +7,45 @@ it keeps, the policy, the host, the ways in. Told to stop, it begins no turn any
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import monotonic, time
 from typing import Any, Final
 
+from zcpolicy.approvals.question import Approvers
+from zcpolicy.daemon.approvals import Questions
 from zcpolicy.daemon.doors import Doors
 from zcpolicy.daemon.factories import listen, registered
 from zcpolicy.daemon.folders import make_own
-from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.keeping import Kept, keep
+from zcpolicy.daemon.host import Host, Models
+from zcpolicy.daemon.keeping import keep
 from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.models import models_of
 from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import Ran, later
 from zcpolicy.daemon.paths.step import WorkflowStep, run_procedure
 from zcpolicy.daemon.schedule import ScheduleError
-from zcpolicy.daemon.settings import Settings, SettingsError
+from zcpolicy.daemon.sessions import Seat
+from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError
 from zcpolicy.daemon.supplies import builtin_tools, mcp_servers
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
-from zcpolicy.facts import Session
+from zcpolicy.events import Event
+from zcpolicy.facts import Narrowing, Session
 from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.memory_stores.contract import MemoryUnavailable
 from zcpolicy.program import CompiledError, Program, head_of
+from zcpolicy.registry.site import OPEN, Site
 from zcpolicy.registry.sources import ToolSources
 from zcpolicy.reload.generations import Failure, Generations
 from zcpolicy.reload.kept import KeptError
+from zcpolicy.reload.settling import Settling
 from zcpolicy.reload.sources import Compile, PolicySource, Unreadable
 from zcpolicy.resolver import Resolver
-from zcpolicy.state.audit import Handles
+from zcpolicy.state.caller import Who
+from zcpolicy.state.handles import shipped
+from zcpolicy.state.handles.channel_map import ChannelMap
+from zcpolicy.state.handles.session_cache import SessionCache
 from zcpolicy.state.lifecycle import Lifecycle
 from zcpolicy.state.minting import MintingError
 from zcpolicy.state.versions import SourceVersions
@@ -62,9 +71,10 @@ class Daemon:
         self._told = told
         self._stopping = asyncio.Event()
         self._began = monotonic()
-        self.handles = Handles()
         self._versions = SourceVersions()
+        self.handles = shipped(self._versions)
         self._tools = Lifecycle(self.handles, self._versions)
+        self.questions = Questions(settings.operators, lambda: self.host)
         self.addresses: dict[str, str] = {}
 
     # --- what it does ------------------------------------------------------------------------------------------------
@@ -116,36 +126,30 @@ class Daemon:
         """The host, and all that it stands on. What has to be let go of again is on the stack as soon as it is there."""
         settings = self.settings
         make_own(settings.state.folder)
-        models = models_of(settings.agents)
+        models = self.models()
         self._kept = kept = await asyncio.to_thread(keep, settings, stack)
-        self._policy = policy = await self._generations(kept)
+        self._policy = policy = await self._generations()
         await stack.enter_async_context(policy)
-        own = builtin_tools(kept.memory, self._later, self._steps)
         stack.push_async_callback(self._released)
-        theirs = await registered(settings.factories, self._tools, own)
-        sources = ToolSources(builtins=(*own, *theirs), servers=mcp_servers(settings.mcp))
+        sources = await self.sources()
         http = settings.http
         doors = Doors(of_client=http.turns, drain=settings.drain) if http else Doors(drain=settings.drain)
         self.host = Host(
-            policy.resolver, sources, models, record=kept.log, place=self._place, system=settings.session.system,
-            doors=doors, minting=kept.minting,
+            policy.resolver, sources, models, record=self.record, place=self.place, system=settings.session.system,
+            doors=doors, minting=kept.minting, approvers=self.approvers(),
         )  # fmt: skip
+        self.host.sessions.ended = self._session_ended
         return self.host
 
-    async def _generations(self, kept: Kept) -> Generations:
-        policy, protected = self.settings.policy, self.protected()
-
-        def make(program: Program, generation: int, files: tuple[str, ...]) -> Resolver:
-            return Resolver(program, generation=generation, policy_files=files, protected=protected, ledger=kept.ledger)
-
-        def start() -> Generations:
-            source = PolicySource.of_folder(policy.folder) if policy.folder else PolicySource.of_layers(policy.layers)
-            return Generations.start(
-                source, self._compiler, self.settings.state.folder, make=make, max_staleness=policy.max_staleness,
-                bump=lambda: self._versions.bump("policy"), hangup=True, told=policy.watch,
-            )  # fmt: skip
-
-        return await asyncio.to_thread(start)
+    async def _generations(self) -> Generations:
+        """In a thread: files are waited for until they lie still."""
+        policy = self.settings.policy
+        source = PolicySource.of_folder(policy.folder) if policy.folder else PolicySource.of_layers(policy.layers)
+        return await asyncio.to_thread(
+            Generations.start, source, self._compiler, self.settings.state.folder, make=self.resolver,
+            max_staleness=policy.max_staleness, bump=lambda: self._versions.bump("policy"), hangup=True,
+            told=policy.watch, how=self.settling,
+        )  # fmt: skip
 
     async def _opened(self, stack: AsyncExitStack, host: Host) -> None:
         """The ways in, the schedule first: it needs nobody from outside."""
@@ -167,23 +171,42 @@ class Daemon:
         )
 
     async def _listening(self, stack: AsyncExitStack, host: Host) -> None:
-        from zcpolicy.daemon.http import Shown, application
         from zcpolicy.daemon.listening import served
 
-        http, tokens = self.settings.http, self._kept.tokens
+        http = self.settings.http
         assert http is not None
-        if not http.is_loopback and not tokens.needed():
+        if not http.is_loopback and not self._kept.tokens.needed():
             raise SettingsError(f"others can reach `{http.address}`, and nobody has a token yet")
-        shown = Shown(self.status, self.unready, self._reloaded, self.handles)
         port = 0
-        serving = application(host, self._on("gateway"), tokens, http, shown, lambda: port)
+        serving = self.application(host, http, lambda: port)
         port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
+        stack.push_async_callback(self.questions.close)
         name = f"[{http.address}]" if ":" in http.address else http.address
         self.addresses["http"] = f"http://{name}:{port}"
 
     async def _released(self) -> None:
         for wrong in await self._tools.shut_down():
             self._told(f"a tool could not be released: {wrong}")
+
+    def application(
+        self,
+        host: Host,
+        http: HttpSettings,
+        port: Callable[[], int],
+        *,
+        narrowing: Narrowing | None = None,
+        site: Site = OPEN,
+    ) -> Any:
+        """All that answers over HTTP, as an ASGI application."""
+        from zcpolicy.daemon.approval_routes import approval_routes
+        from zcpolicy.daemon.http import Shown, application, key_of
+
+        asked = approval_routes(self.questions, lambda holder: host.sessions.client("gateway", key_of(holder)))
+        return application(
+            host, self._on("gateway"), self._kept.tokens, http,
+            Shown(self.status, self.unready, self._reloaded, self.handles), port,
+            operator_routes=asked, narrowing=narrowing, site=site,
+        )  # fmt: skip
 
     def _on(self, surface: str) -> tuple[str, ...]:
         return tuple(name for name, agent in self.settings.agents.items() if surface in agent.surfaces)
@@ -202,9 +225,36 @@ class Daemon:
         files += [secret.name for secret in secrets if secret.kind == "file"]
         return tuple(dict.fromkeys(place for file in files if file for place in (file, os.path.realpath(file))))
 
-    # --- what the host asks --------------------------------------------------------------------------------------------
+    # --- what the host is made of; the parity harness has it from elsewhere ---------------------------------------------
 
-    def _place(self, session: Session) -> None:
+    settling = Settling()
+    """How long to wait for those who write the policy."""
+
+    def models(self) -> Models:
+        """Of the agents. Raises SettingsError."""
+        return models_of(self.settings.agents)
+
+    async def sources(self) -> ToolSources:
+        """All that tools are taken from. Raises SettingsError."""
+        own = builtin_tools(self._kept.memory, self._later, self._steps)
+        theirs = await registered(self.settings.factories, self._tools, own)
+        return ToolSources(builtins=(*own, *theirs), servers=mcp_servers(self.settings.mcp))
+
+    def resolver(self, program: Program, generation: int, files: tuple[str, ...]) -> Resolver:
+        """The first one. `files`: those of the policy."""
+        return Resolver(
+            program, generation=generation, policy_files=files, protected=self.protected(), ledger=self._kept.ledger
+        )
+
+    def approvers(self) -> Mapping[str, Approvers]:
+        """Whom surfaces can ask."""
+        return self.questions.approvers()
+
+    def record(self, event: Event) -> None:
+        """Puts on record what happens. Raises LogError: then it does not happen."""
+        self._kept.log(event)
+
+    def place(self, session: Session) -> None:
         """What is true in every session. Facts that the policy declares and nobody sets are never there."""
         told = self.settings.session
         session.cwd = told.cwd
@@ -214,6 +264,12 @@ class Daemon:
         session.resolve_link = os.path.realpath
         declared = head_of(self._policy.resolver.newest.program)["context"]
         session.never = frozenset(declared) - frozenset(told.context)  # a rule that needs one is refused, by name
+
+    def _session_ended(self, seat: Seat) -> None:
+        """What tools keep for a session is gone with it."""
+        who = Who(seat.session.client, seat.agent, seat.session.id, "")
+        self.handles.find(SessionCache)[1].end(who)
+        self.handles.find(ChannelMap)[1].close(who)
 
     def _later(self, ticket: Ticket, text: str, after: float, every: float | None) -> str:
         return later(self.host, self._kept.schedule, ticket, text, time() + after, every=every)
@@ -237,6 +293,7 @@ class Daemon:
             "addresses": self.addresses,
             "sessions": len(host.sessions),
             "turns": host.doors.turns,
+            "approvals": len(self.questions),
             "tools": self._tools.status(),
             "jobs": len(self._kept.schedule.jobs),
             "draining": host.doors.closing,

@@ -90,6 +90,7 @@ class Sessions:
         self._minting = OF_PROCESS if minting is None else minting
         self._seats: dict[str, Seat] = {}
         self._of_client: Counter[str] = Counter()
+        self.ended: Callable[[Seat], None] = lambda _seat: None
 
     def client(self, surface: str, key: str) -> str:
         """The id of whoever a path vouches for under this key: always the same, also when the host has started anew with the
@@ -115,9 +116,12 @@ class Sessions:
         return len(self._seats)
 
     def close(self, seat: Seat) -> None:
-        """The conversation is over; nothing can be said in it any more."""
+        """The conversation is over; nothing can be said in it any more. `ended` is told."""
         if self._seats.pop(seat.session.id, None) is not None:
             self._of_client[seat.session.client] -= 1
+            if not self._of_client[seat.session.client]:
+                del self._of_client[seat.session.client]
+            self.ended(seat)
 
     def seat(self, session: str) -> Seat | None:
         """An open session by its id."""
