@@ -1,12 +1,13 @@
 """The paths of the reference host, each driven the way its callers do it: with chat messages, over its socket, by HTTP.
 
-In: a `Probe`. Out: `PATHS`. Nothing here gives a path anything but what the probe has.
+In: a `Probe`, a host that has what the probe gives. Out: `PATHS`, on a host by itself; `paths`, on any: `daemon` has them on the
+host of a daemon. Nothing here gives a path anything but what the probe has.
 """
 
 import asyncio
 import os
-from collections.abc import Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from json import dumps, loads
 from re import search
@@ -41,11 +42,30 @@ def host_of(probe: Probe) -> Host:
     )  # fmt: skip
 
 
+@asynccontextmanager
+async def by_itself(probe: Probe) -> AsyncGenerator[Host]:
+    """The host alone."""
+    yield host_of(probe)
+
+
+async def gateway_by_itself(probe: Probe, host: Host) -> Any:
+    """The application of the gateway, for one token."""
+    from zcpolicy.daemon.paths.gateway import application
+
+    return application(host, (probe.agent,), ("a token",), narrowing=probe.narrowing, site=_site(probe))
+
+
+HostOf = Callable[[Probe], AbstractAsyncContextManager[Host]]
+"""A host that has what the probe gives, and nothing else."""
+Gateway = Callable[[Probe, Host], Awaitable[Any]]
+"""What answers over HTTP for a host: an ASGI application that knows `Bearer a token`."""
+
+
 def _site(probe: Probe) -> Site:
     return Site(**probe.site)
 
 
-async def channel(probe: Probe) -> list[str]:
+async def channel(probe: Probe, host: Host) -> list[str]:
     """A chat: one sender, who answers questions with further messages."""
     told: list[str] = []
     answers: list[asyncio.Task[None]] = []
@@ -61,19 +81,19 @@ async def channel(probe: Probe) -> list[str]:
         elif "" in probe.given.replies:
             answers.append(asyncio.create_task(answer(sender, question[1])))
 
-    chat = Channel(host_of(probe), probe.agent, send, narrowing=probe.narrowing, site=_site(probe))
+    chat = Channel(host, probe.agent, send, narrowing=probe.narrowing, site=_site(probe))
     for task in probe.tasks:
         await chat.receive("ann", task)
     await asyncio.gather(*answers)
     return told
 
 
-async def rpc(probe: Probe) -> list[str]:
+async def rpc(probe: Probe, host: Host) -> list[str]:
     """A connection to the Unix socket, which answers the questions that come to it."""
     told: list[str] = []
     with TemporaryDirectory() as folder:
         path = os.path.join(folder, "rpc")
-        served = Rpc(host_of(probe), (probe.agent,), probe.narrowing, _site(probe))
+        served = Rpc(host, (probe.agent,), probe.narrowing, _site(probe))
         async with await served.serve(path):
             reader, writer = await asyncio.open_unix_connection(path)
             try:
@@ -114,11 +134,9 @@ def _words(answer: Answer) -> tuple[str, tuple[str, ...]]:
     return "no", ()
 
 
-async def gateway(probe: Probe) -> list[str]:
+async def gateway(probe: Probe, host: Host, application: Gateway) -> list[str]:
     """Requests to the HTTP application, in the session that the first was answered with."""
-    from zcpolicy.daemon.paths.gateway import application
-
-    served = application(host_of(probe), (probe.agent,), ("a token",), narrowing=probe.narrowing, site=_site(probe))
+    served = await application(probe, host)
     told: list[str] = []
     session: dict[str, str] = {}
     for task in probe.tasks:
@@ -133,7 +151,7 @@ async def _post(application: Any, members: Mapping[str, str]) -> dict[str, Any]:
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "path": "/turn",
         "raw_path": b"/turn", "query_string": b"", "root_path": "", "scheme": "http",
-        "headers": [(b"authorization", b"Bearer a token"), (b"content-type", b"application/json")],
+        "headers": [(b"host", b"127.0.0.1"), (b"authorization", b"Bearer a token"), (b"content-type", b"application/json")],
     }  # fmt: skip
     sent: list[Message] = []
     asked = False
@@ -156,18 +174,16 @@ async def _post(application: Any, members: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-async def run(probe: Probe) -> list[str]:
+async def run(probe: Probe, host: Host) -> list[str]:
     """One run after the other, which nobody attends."""
-    host = host_of(probe)
     return [
         (await run_once(host, probe.agent, task, narrowing=probe.narrowing, site=_site(probe))).text
         for task in probe.tasks
     ]
 
 
-async def scheduled(probe: Probe) -> list[str]:
+async def scheduled(probe: Probe, host: Host) -> list[str]:
     """Jobs that a call of `front` leaves behind, which run when its session is over and nobody attends."""
-    host = host_of(probe)
     told: list[str] = []
     with TemporaryDirectory() as folder:
         schedule = Schedule(os.path.join(folder, "jobs"))
@@ -181,22 +197,20 @@ async def scheduled(probe: Probe) -> list[str]:
     return told
 
 
-async def delegate(probe: Probe) -> list[str]:
+async def delegate(probe: Probe, host: Host) -> list[str]:
     """`front` hands each task to the agent, bounded by itself."""
-    host = host_of(probe)
     order = _of_front(host, probe)
     return [(await host.turn(replace(order, text=task))).text for task in probe.tasks]
 
 
-async def independent(probe: Probe) -> list[str]:
+async def independent(probe: Probe, host: Host) -> list[str]:
     """`front` hands each task to the agent, which is free of what bounds `front`."""
     probe.hands_over_freely()
-    return await delegate(probe)
+    return await delegate(probe, host)
 
 
-async def step(probe: Probe) -> list[str]:
+async def step(probe: Probe, host: Host) -> list[str]:
     """A workflow of `front`, each of whose steps names the agent."""
-    host = host_of(probe)
     order = _of_front(host, probe)
     told: list[str] = []
     for task in probe.tasks:
@@ -220,13 +234,29 @@ def _of_front(host: Host, probe: Probe) -> Order:
     return Order(FRONT, "", FRONT, seat, narrowing=narrowing, site=site, approvers=host.asked_on(FRONT))
 
 
-PATHS: Final = (
-    Path("channel", channel),
-    Path("rpc", rpc),
-    Path("gateway", gateway),
-    Path("run", run, attended=False),
-    Path("scheduled", scheduled, attended=False),
-    Path("delegate", delegate),
-    Path("independent", independent),
-    Path("step", step),
-)
+def paths(host_of: HostOf, application: Gateway) -> tuple[Path, ...]:
+    """All of them, each on a host of its own."""
+
+    def on(drive: Callable[[Probe, Host], Awaitable[list[str]]]) -> Callable[[Probe], Awaitable[list[str]]]:
+        async def driven(probe: Probe) -> list[str]:
+            async with host_of(probe) as host:
+                return await drive(probe, host)
+
+        return driven
+
+    async def over_http(probe: Probe, host: Host) -> list[str]:
+        return await gateway(probe, host, application)
+
+    return (
+        Path("channel", on(channel)),
+        Path("rpc", on(rpc)),
+        Path("gateway", on(over_http)),
+        Path("run", on(run), attended=False),
+        Path("scheduled", on(scheduled), attended=False),
+        Path("delegate", on(delegate)),
+        Path("independent", on(independent)),
+        Path("step", on(step)),
+    )
+
+
+PATHS: Final = paths(by_itself, gateway_by_itself)
