@@ -409,6 +409,56 @@ def test_a_name_is_a_tools_own() -> None:
     asyncio.run(story())
 
 
+def test_a_tool_is_called_in_the_loop_that_it_registered_in() -> None:
+    async def registered() -> HostTool:
+        tools = started()
+        tools.add("notes", lambda _: Made(), vouched=READ)
+        await tools.register()
+        return tools.sources().builtins[0]
+
+    one = asyncio.run(registered())
+    with pytest.raises(
+        PermitError, match="tool `note` is called in the event loop that it registered in, and in no other"
+    ):
+        asyncio.run(one.run({}, CONTEXT))  # type: ignore[arg-type]
+
+
+def test_r07_what_keeps_an_identity_table_is_refused_before_anything_of_it_runs() -> None:
+    async def story() -> None:
+        tools = started()
+        tools.add("notes", registering)
+        failed = await tools.register()
+        assert failed["notes"].startswith("`notes`: keeps state of its own:\n")
+        assert "`self.of` of the tool is filled with what a call was given" in failed["notes"]
+        assert ran == []
+
+    ran = Registering.ran
+    asyncio.run(story())
+
+
+class Registering:
+    """A tool with a table of its own."""
+
+    ran: tuple[str, ...] | list[str] = []
+
+    def __init__(self) -> None:
+        self.of: dict[str, str] = {}
+
+    async def register(self, _owned: Owned) -> None:
+        type(self).ran = ["registered"]
+
+    def tools(self) -> Sequence[HostTool]:
+        return [tool("note", self.note)]
+
+    async def note(self, arguments: dict[str, Any], context: ToolContext) -> str:
+        self.of[context.identity.client] = arguments["text"]
+        return "noted"
+
+
+def registering(_given: Given) -> Registering:
+    return Registering()
+
+
 @pytest.mark.parametrize("mode", ["re-resolved", "replaced"])
 def test_r17_r18_a_tool_lives_on_and_what_it_derived_does_not(mode: str) -> None:
     """`re-resolved`: the same object works it out at use; `replaced`: a fresh one is made, and the old one is retired."""
