@@ -93,7 +93,11 @@ class Once:
         """
         if self._over is None:
             self._over = asyncio.get_running_loop().create_future()
-            self._over.set_result(await self._work())
+            wrong: list[str] = []
+            try:
+                wrong = await self._work()
+            finally:
+                self._over.set_result(wrong)
         while not self._over.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({self._over})

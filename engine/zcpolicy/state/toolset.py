@@ -44,6 +44,7 @@ class Toolset:
         self._owned = Owned()
         self._calls: set[asyncio.Task[Any]] = set()
         self._registering: asyncio.Task[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._seconds = (0.0, MAX_UNWILLING_SECONDS)
         self.ending: Final = Once(self._ended)
         for optional in ("register", "shut_down"):
@@ -52,13 +53,15 @@ class Toolset:
                 raise Unfit(f"`{optional}` of `{name}` is a plain function: write `async def`")
 
     async def register(self, checked: Callable[[Made, Sequence[HostTool]], Awaitable[None]], seconds: float) -> None:
-        """Lets it validate what it needs, within so many seconds, and lists its tools. `checked` raises Unfit.
+        """Lets it validate what it needs, within so many seconds, and lists its tools. `checked` raises Unfit: it is asked before
+        anything of the tool runs, and again with its tools.
 
         Raises Unfit, and then it has been shut down; being cancelled it is shut down as well.
         """
         if self.phase != "constructed":
             raise Unfit(f"`{self.name}` is {self.phase}: a tool registers once")
         self.phase = "registering"
+        self._loop = asyncio.get_running_loop()
         self._registering = asyncio.ensure_future(self._registered(checked))
         try:
             done, _ = await asyncio.wait({self._registering}, timeout=seconds)
@@ -83,6 +86,7 @@ class Toolset:
         return str(error) if isinstance(error, Unfit) else reason(error)
 
     async def _registered(self, checked: Callable[[Made, Sequence[HostTool]], Awaitable[None]]) -> None:
+        await checked(self._made, ())
         self._owned.open()
         register = _optional(self._made, "register")
         if register is not None:
@@ -104,6 +108,8 @@ class Toolset:
     async def _called(self, name: str, work: Callable[[], Awaitable[ToolResult | str]]) -> ToolResult | str:
         if not self._is_executing():
             raise PermitError(f"tool `{name}` cannot be called: `{self.name}` is {self.phase}")
+        if asyncio.get_running_loop() is not self._loop:
+            raise PermitError(f"tool `{name}` is called in the event loop that it registered in, and in no other")
         with executing():
             task = asyncio.ensure_future(_awaited(work))
         self._calls.add(task)

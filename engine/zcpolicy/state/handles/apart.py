@@ -54,6 +54,10 @@ class Apart(Generic[T]):
         """What stands under any key, now."""
         return [one for of_client in self._clients.values() for one in of_client.values()]
 
+    def beside(self, key: Key) -> list[T]:
+        """What stands under this key and the other keys of the same client."""
+        return [*self._clients.get(_client(key), {}).values()]
+
     def _added(self, key: Key) -> T:
         client = _client(key)
         if client not in self._clients and len(self._clients) >= MAX_CLIENTS:

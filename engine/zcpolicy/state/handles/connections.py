@@ -19,8 +19,8 @@ MAX_CONNECTIONS: Final = 8
 class Connector(Protocol[C]):
     """Makes connections that tasks use."""
 
-    async def connect(self, name: str, client: str) -> C:
-        """A connection for a client (its id). Bounded by the pool in time."""
+    async def connect(self, name: str, who: Who) -> C:
+        """A connection for whom it is. The pool bounds it in time."""
         ...
 
     async def is_healthy(self, connection: C) -> bool: ...
@@ -31,8 +31,8 @@ class Connector(Protocol[C]):
 class ThreadConnector(Protocol[C]):
     """Makes connections that threads use. What takes too long it has to cut off itself."""
 
-    def connect(self, name: str, client: str) -> C:
-        """A connection for a client (its id)."""
+    def connect(self, name: str, who: Who) -> C:
+        """A connection for whom it is."""
         ...
 
     def is_healthy(self, connection: C) -> bool: ...

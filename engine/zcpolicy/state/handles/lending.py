@@ -20,11 +20,14 @@ from zcpolicy.state.handles.named import checked_name
 from zcpolicy.state.handles.outside import Unreachable, unreachable
 from zcpolicy.state.handles.waiting import settled
 from zcpolicy.state.versions import SourceVersions
+from zcpolicy.texts import escaped
 
 C = TypeVar("C")
 
 MAX_PLACES: Final = 16
 """Places that one client is connected to."""
+MAX_OPEN: Final = 512
+"""Connections of all clients; for one more, the one that nobody has used for longest is closed, and if all are in use it is refused."""
 MAX_CONNECTED_ANEW: Final = 10
 """How often a connection is made anew for one borrower while credentials keep changing; then it is refused."""
 IDLE_SECONDS: Final = 300.0
@@ -52,6 +55,7 @@ class Lending(Generic[C]):
         self._lock = Lock()
         self._closing = Event()
         self._waiting: list[Future[None]] = []
+        self._count = 0
         self._places: Apart[dict[str, Place]] = Apart(dict, lambda own: all(one.is_over for one in own.values()))
 
     def stop(self) -> None:
@@ -122,6 +126,7 @@ class Lending(Generic[C]):
         finally:
             with self._lock:
                 one.place.open.discard(one)
+                self._count -= 1
             self._woken()
 
     def _left(self, place: Place, slot: "Future[None]") -> None:
@@ -186,15 +191,9 @@ class Lending(Generic[C]):
         return sound is True and self._is_worth_keeping(one)
 
     def _made(self, place: Place, slot: "Future[None]", name: str, who: Who) -> Steps[Connection[C]]:
-        failed: Unreachable | None = None
         for _ in range(MAX_CONNECTED_ANEW):
             before = self._versions.at(self._contract.depends)
-            try:
-                made: C = yield Do(partial(self._connector.connect, name, who.client))
-            except Exception as error:  # noqa: BLE001 - the host's code
-                failed = unreachable(f"connecting to `{name}`", error)
-                break
-            one = Connection(made, place, slot, before, who)
+            one = Connection((yield from self._connected(name, who)), place, slot, before, who)
             with self._lock:
                 one.since = self._clock()
                 place.open.add(one)
@@ -202,4 +201,32 @@ class Lending(Generic[C]):
                 return one
             yield from self.close(one)
             self._must_be_open()
-        raise failed or Unreachable(f"connecting to `{name}` failed: what it depends on keeps changing")
+        raise Unreachable(f"connecting to `{escaped(name)}` failed: what it depends on keeps changing")
+
+    def _connected(self, name: str, who: Who) -> Steps[C]:
+        yield from self._room()
+        try:
+            made: C = yield Do(partial(self._connector.connect, name, who))
+        except BaseException as error:
+            with self._lock:
+                self._count -= 1
+            if not isinstance(error, Exception):
+                raise
+            failed = unreachable(f"connecting to `{name}`", error)
+        else:
+            return made
+        raise failed
+
+    def _room(self) -> Steps[None]:
+        """Takes room for one that is about to be opened."""
+        while True:
+            with self._lock:
+                if self._count < MAX_OPEN:
+                    self._count += 1
+                    return
+                idle = [one for place in self._all() for one in place.idle]
+                if not idle:
+                    raise Full(f"there is room for {MAX_OPEN} connections, and all are in use")
+                oldest = min(idle, key=lambda one: one.since)
+                oldest.place.idle.remove(oldest)
+            yield from self.close(oldest)

@@ -5,6 +5,7 @@ In: a name, and how to find out. Out: what was found, while nothing that it may 
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import count
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -19,8 +20,10 @@ MAX_ENTRIES: Final = 256
 """Entries of one session; the one that was not asked for longest makes room."""
 MAX_ENTRY_SIZE: Final = 1_000_000
 """Characters or bytes of one entry; what is larger is not kept."""
-MAX_SESSION_SIZE: Final = 10_000_000
+MAX_SESSION_SIZE: Final = 4_000_000
 """Characters and bytes of all entries of one session; those that were not asked for longest make room."""
+MAX_CLIENT_SIZE: Final = 16_000_000
+"""Characters and bytes of all sessions of one client; those that keep nothing new for longest are emptied."""
 
 Value = str | bytes
 
@@ -50,14 +53,44 @@ class SessionCache(Handle["OwnCache"]):
     def end(self, who: Who) -> None:
         """The session has ended: nothing of it is left."""
         with self._all.lock:
-            self._all.entries.drop(key_of(self.contract.isolation, who))
+            self._all.sessions.drop(key_of(self.contract.isolation, who))
 
     def _view(self, scope: Scope) -> "OwnCache":
         return OwnCache(self._all, scope)
 
     def _held(self) -> Iterable[Held]:
         with self._all.lock:
-            return [Held(name, one.who) for entries in self._all.entries.all() for name, one in entries.items()]
+            sessions = self._all.sessions.all()
+            return [Held(name, one.who) for session in sessions for name, one in session.entries.items()]
+
+
+class _Session:
+    """The entries of one session, the one that was asked for last at the end. `number`: grows with each entry that is kept."""
+
+    __slots__ = ("entries", "number", "size")
+
+    def __init__(self) -> None:
+        self.entries: Final[OrderedDict[str, _Entry]] = OrderedDict()
+        self.size = 0
+        self.number = 0
+
+    def keep(self, name: str, entry: _Entry) -> None:
+        """And makes room for it."""
+        self.drop(name)
+        self.entries[name] = entry
+        self.size += len(entry.value)
+        while len(self.entries) > MAX_ENTRIES or self.size > MAX_SESSION_SIZE:
+            self.drop(next(iter(self.entries)))
+
+    def drop(self, name: str) -> None:
+        """Whether it is there or not."""
+        entry = self.entries.pop(name, None)
+        self.size -= 0 if entry is None else len(entry.value)
+
+    def empty(self) -> None:
+        """Drops all."""
+        self.entries.clear()
+        self.size = 0
 
 
 class _All:
@@ -66,19 +99,20 @@ class _All:
     def __init__(self, versions: SourceVersions) -> None:
         self.lock: Final = Lock()
         self.versions: Final = versions
-        self.entries: Final[Apart[OrderedDict[str, _Entry]]] = Apart(OrderedDict, self._is_over)
+        self.sessions: Final[Apart[_Session]] = Apart(_Session, self._is_over)
+        self._numbers = count(1)
 
     def find(self, key: Key, name: str) -> Value | None:
         """What is valid."""
         with self.lock:
-            entries = self.entries.find(key)
-            found = entries.get(name) if entries is not None else None
-            if entries is None or found is None:
+            session = self.sessions.find(key)
+            found = session.entries.get(name) if session is not None else None
+            if session is None or found is None:
                 return None
             if not self.versions.hold(found.versions):
-                del entries[name]
+                session.drop(name)
                 return None
-            entries.move_to_end(name)
+            session.entries.move_to_end(name)
             return found.value
 
     def keep(self, key: Key, name: str, entry: _Entry) -> None:
@@ -87,23 +121,24 @@ class _All:
             return
         with self.lock:
             try:
-                entries = self.entries.of(key)
+                session = self.sessions.of(key)
             except Full:
                 return
-            entries[name] = entry
-            entries.move_to_end(name)
-            while len(entries) > MAX_ENTRIES or sum(len(one.value) for one in entries.values()) > MAX_SESSION_SIZE:
-                entries.popitem(last=False)
+            session.keep(name, entry)
+            session.number = next(self._numbers)
+            of_client = sorted(self.sessions.beside(key), key=lambda one: one.number)
+            while sum(one.size for one in of_client) > MAX_CLIENT_SIZE:
+                of_client.pop(0).empty()
 
-    def _is_over(self, entries: "OrderedDict[str, _Entry]") -> bool:
-        return not any(self.versions.hold(one.versions) for one in entries.values())
+    def _is_over(self, session: _Session) -> bool:
+        return not any(self.versions.hold(one.versions) for one in session.entries.values())
 
 
 class OwnCache:
     """That of one caller's session. All raise PermitError once the call is over, TypeError for what is no text or bytes."""
 
-    def __init__(self, entries: _All, scope: Scope) -> None:
-        self._all = entries
+    def __init__(self, everything: _All, scope: Scope) -> None:
+        self._all = everything
         self._scope = scope
 
     def find(self, name: str) -> Value | None:
