@@ -6,7 +6,8 @@
 
 All that a host needs stands here by its name. What a decision does not need is loaded when its name is first used, so
 that a hook starts fast. Names whose module needs an extra (`RedisLedger`, `StdioServer`, `HttpServer`, `PydanticAiModel`) do
-not come with `*`, and are imported all the same. The reference host (`daemon`) and the harness (`parity`) are packages of their own.
+not come with `*`, and are imported all the same. The reference host (`daemon`), state that tools share
+(`state`) and the harness (`parity`) are packages of their own.
 """
 
 from zcpolicy.authority import SealError
