@@ -74,8 +74,8 @@ class Wires:
         self.made: list[list[str]] = []
         self.closed: list[list[str]] = []
 
-    def connect(self, name: str, client: str) -> list[str]:
-        self.made.append([client, name])
+    def connect(self, name: str, who: Who) -> list[str]:
+        self.made.append([who.client, name])
         return self.made[-1]
 
     def is_healthy(self, connection: list[str]) -> bool:

@@ -1,14 +1,14 @@
 """Channels: those that one tool may send through, and the conversations in which tools ask, poll and react."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.state.handles.cast import ANN, BEN, Call, Talk, called, who
 from zcpolicy import PermitError
-from zcpolicy.state.handles import channel_map, named, tool_channels
+from zcpolicy.state.handles import named, questions, tool_channels
 from zcpolicy.state.handles.apart import Full
 from zcpolicy.state.handles.channel_map import ChannelMap
 from zcpolicy.state.handles.named import Missing
@@ -232,10 +232,10 @@ class Odd(Talk):
     """Answers what cannot be."""
 
     async def ask(self, question: str, options: tuple[str, ...]) -> Any:
-        return secret("s") if question == "who?" else "x" * (channel_map.MAX_ANSWER_CHARACTERS + 1)
+        return secret("s") if question == "who?" else "x" * (questions.MAX_ANSWER_CHARACTERS + 1)
 
-    async def poll(self, question: str, options: tuple[str, ...]) -> Mapping[str, Any]:
-        return {"a": -3, "b": "many", "none of them": 7}
+    async def poll(self, question: str, options: tuple[str, ...]) -> Any:
+        return 7 if question == "who?" else {"a": -3, "b": "many", "none of them": 7}
 
 
 def test_what_a_conversation_answers_is_text_and_counts_and_bounded() -> None:
@@ -245,7 +245,9 @@ def test_what_a_conversation_answers_is_text_and_counts_and_bounded() -> None:
         view = made.scoped(called())
         with pytest.raises(Unreachable, match="something that is no text"):
             await view.ask("chat", "who?")
-        assert len(await view.ask("chat", "how long?")) == channel_map.MAX_ANSWER_CHARACTERS
+        assert len(await view.ask("chat", "how long?")) == questions.MAX_ANSWER_CHARACTERS
+        with pytest.raises(Unreachable, match="something that is no table"):
+            await view.poll("chat", "who?", ["a"])
         assert await view.poll("chat", "which?", ["a", "b", "c"]) == {"a": 0, "b": 0, "c": 0}
 
     run(story)

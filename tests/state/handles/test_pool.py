@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.clock import Clock
 from tests.state.handles.cast import ANN, BEN, Call, Wires, called
 from zcpolicy import PermitError
+from zcpolicy.state.caller import Who
 from zcpolicy.state.handles import connections as parts
 from zcpolicy.state.handles import lending
 from zcpolicy.state.handles.apart import Full
@@ -134,9 +135,9 @@ class Lines:
         self.before_check: Callable[[], Awaitable[object]] = _at_once
         self.before_close: Callable[[], Awaitable[object]] = _at_once
 
-    async def connect(self, name: str, client: str) -> Line:
+    async def connect(self, name: str, who: Who) -> Line:
         await self.before_connect()
-        self.made.append(Line(client))
+        self.made.append(Line(who.client))
         return self.made[-1]
 
     async def is_healthy(self, connection: Line) -> bool:
@@ -404,6 +405,7 @@ def test_cancelling_at_any_step_leaves_no_place_taken_and_nothing_open(step: str
         assert using.cancelled()
         if step != "waiting":
             setattr(lines, step, _at_once)
+        assert made._lending._count == len(made.held())
         for one in hold:
             await one.__aexit__(None, None, None)
         again = [view.connection("db", seconds=1) for _ in range(parts.MAX_CONNECTIONS)]
@@ -489,6 +491,27 @@ def test_a_client_is_connected_to_so_many_places_and_those_that_are_not_used_mak
         raise ValueError("left")
     with view.connection("b"):
         pass
+
+
+def test_all_connections_are_bounded_and_for_one_more_the_one_that_rests_longest_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lending, "MAX_OPEN", 2)
+    wires, clock = Wires(), Clock()
+    made = ConnectionPool(SourceVersions(), wires, clock)
+    for client in ("ann", "ben"):
+        clock.now += 1
+        with made.scoped(called(client)).connection("db"):
+            pass
+    with made.scoped(called("cleo")).connection("db"):
+        assert wires.closed == [["ann", "db"]]
+        with made.scoped(called("ben")).connection("db") as again:
+            assert again is wires.made[1]
+            with pytest.raises(Full, match="there is room for 2 connections, and all are in use"):
+                made.scoped(called("ann")).connection("db").__enter__()
+    with made.scoped(called("ann")).connection("db") as later:
+        assert later[0] == "ann"
+    assert len(wires.made) - len(wires.closed) == 2
 
 
 def test_a_connector_is_for_tasks_or_for_threads() -> None:

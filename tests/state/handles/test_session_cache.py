@@ -93,6 +93,21 @@ def test_the_entries_that_were_not_asked_for_longest_make_room(monkeypatch: pyte
     assert ben.find("a") == "ben's"
 
 
+def test_all_sessions_of_a_client_are_bounded_and_those_that_rest_longest_are_emptied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_CLIENT_SIZE", 10)
+    made = SessionCache(SourceVersions())
+    views = [made.scoped(called("ann", "one", str(number))) for number in range(3)]
+    ben = made.scoped(called(*BEN))
+    ben.get_in_thread("p", lambda: "y" * 9)
+    for view in (views[0], views[1], views[0]):
+        view.get_in_thread("p" if view.find("p") is None else "q", lambda: "x" * 3)
+    views[2].get_in_thread("p", lambda: "x" * 3)
+    assert [view.find("p") for view in views] == ["xxx", None, "xxx"]
+    assert ben.find("p") == "y" * 9
+
+
 def test_where_there_is_no_room_for_another_session_nothing_is_kept_and_nobody_loses_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,19 +5,28 @@ text for the tool: no answer here is an approval, those have a way of their own 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from zcpolicy.state.caller import Who
 from zcpolicy.state.contract import Contract, Handle, Held, Scope, owners
 from zcpolicy.state.handles.named import Named
 from zcpolicy.state.handles.outside import Unreachable, reached, reached_in_thread
+from zcpolicy.state.handles.questions import (
+    ANSWER_SECONDS,
+    Conversation,
+    Work,
+    answer,
+    ask,
+    counted,
+    poll,
+    react,
+    within,
+)
 from zcpolicy.state.versions import SourceVersions, Versions
 
 T = TypeVar("T")
-
-
 
 
 class _Open(NamedTuple):
@@ -111,13 +120,13 @@ class Conversations:
         """The same for threads."""
         self._asked_in_thread(name, react(reaction), ANSWER_SECONDS)
 
-    async def _asked(self, name: str, work: "_Work[T]", seconds: float) -> T:
+    async def _asked(self, name: str, work: "Work[T]", seconds: float) -> T:
         one = self._opened.get(self._scope.key, name)
         found = await reached(_told(name), partial(work, one.conversation), within(seconds))
         self._still(name, one)
         return found
 
-    def _asked_in_thread(self, name: str, work: "_Work[T]", seconds: float) -> T:
+    def _asked_in_thread(self, name: str, work: "Work[T]", seconds: float) -> T:
         one = self._opened.get(self._scope.key, name)
         found = reached_in_thread(_told(name), partial(work, one.conversation), within(seconds), one.loop)
         self._still(name, one)
@@ -127,3 +136,7 @@ class Conversations:
         """What was said in a conversation that is not the session's any more, or to a call that is over, is nobody's."""
         if self._opened.get(self._scope.key, name) is not one:
             raise Unreachable(f"{_told(name)} was replaced meanwhile")
+
+
+def _told(name: str) -> str:
+    return f"conversation `{name}`"
