@@ -1,5 +1,6 @@
 """From one generation to the next: what is decided, what stands, what is said."""
 
+import asyncio
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policy_lang.serving.compiling import compile_layers
-from tests.reload.disk import LOOSE, OTHER, TIGHT, WRONG, Disk
+from tests.reload.disk import LOOSE, OTHER, TIGHT, WRONG, Disk, until
 from zcpolicy import Program, Resolver, Session
 from zcpolicy.reload.generations import Failure, Reloaded
 from zcpolicy.reload.sources import Broken, PolicySource, Read, Unreadable
@@ -266,3 +267,58 @@ def test_an_answer_is_of_the_newest_generation_whenever_that_came(disk: Disk) ->
         thread.join()
     assert generations.status()["generation"] == 31
     assert odd == []
+
+
+# --- told ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_came_of_reloads_is_put_on_record_once_and_in_order(disk: Disk, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[Reloaded | Failure] = []
+
+    def record(done: Reloaded | Failure) -> None:
+        told.append(done)
+        if len(told) == 4:
+            raise OSError("no room")
+
+    generations = disk.start(record=record)
+    for text in (LOOSE, TIGHT, WRONG, WRONG, OTHER, OTHER, LOOSE):
+        disk.write(text)
+        generations.reload_now()
+        generations.glance()
+    assert [one.generation if isinstance(one, Reloaded) else one.kind for one in told] == [2, "broken", 3, 4]
+    assert [one.message for one in caplog.records] == ["a reload could not be put on record"]
+    assert generations.status()["generation"] == 4
+
+
+def test_a_host_that_does_not_follow_loads_what_changed_when_somebody_asks(disk: Disk) -> None:
+    generations = disk.start(max_staleness=600.0, follow=False)
+    disk.write(TIGHT)
+    for _ in range(5):
+        disk.clock.now += 500
+        generations.look()
+    assert (says(generations.resolver), generations.status()["behind"]) == (("allow", "allowed", 1), True)
+    assert generations.reload_now() == Reloaded(2, is_new=True, changed=(str(disk.file),))
+    generations.look()
+    assert (says(generations.resolver), generations.status()["behind"]) == (("deny", "denied", 2), False)
+    run = generations.resolver.resolve("a")
+    disk.file.unlink()
+    disk.clock.now += 601
+    generations.look()
+    assert generations.resolver.newest.suspended
+    assert run.decide("look", {"at": "/x"}).reason == "stale-policy"
+    disk.write(LOOSE)
+    generations.look()
+    assert (run.decide("look", {"at": "/x"}).effect, run.decide("act", {}).reason) == ("allow", "denied")
+
+
+def test_what_it_looks_at_while_it_does_not_follow(disk: Disk) -> None:
+    async def story() -> None:
+        async with disk.start(follow=False, poll=0.02) as generations:
+            disk.write(TIGHT)
+            await until(lambda: generations.status()["behind"] is True)
+            await asyncio.sleep(0.1)
+            assert says(generations.resolver)[2] == 1
+            generations.request()
+            await until(lambda: generations.status()["generation"] == 2)
+
+    asyncio.run(story())

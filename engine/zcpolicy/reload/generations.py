@@ -7,67 +7,32 @@ read and compile, keep, publish, tell. Whatever goes wrong before a policy is pu
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from hashlib import sha256
 from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from zcpolicy.program import Program
-from zcpolicy.reload.kept import Kept, LastGood
+from zcpolicy.reload.beginning import InForce, Make, begin, files_of, print_of, watched
+from zcpolicy.reload.kept import LastGood
 from zcpolicy.reload.moments import moment
-from zcpolicy.reload.reading import Reading, places_of
-from zcpolicy.reload.settling import Found, Settling, found_in
-from zcpolicy.reload.sources import ROOT, Broken, Compile, PolicySource, Unreadable, reason
+from zcpolicy.reload.outcomes import Failure, Reloaded, why_of
+from zcpolicy.reload.reading import Reading
+from zcpolicy.reload.settling import Settling, found_in
+from zcpolicy.reload.sources import Compile, PolicySource, Unreadable, reason
 from zcpolicy.reload.staleness import Staleness
 from zcpolicy.reload.targets import Event, Targets
 from zcpolicy.reload.watching import POLL_SECONDS, Watch
 from zcpolicy.resolver import Resolver
 
+__all__ = ["Failure", "Generations", "Make", "Reloaded"]
+
 MIN_LOOK_SECONDS: Final = 0.05
 """The shortest time between two looks at how old the policy is."""
 
-Make = Callable[[Program, int, tuple[str, ...]], Resolver]
-"""The host's resolver, from a program, the number of its generation, and the files of the policy, to be protected."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reloaded:
-    """A reload that went well. `changed`: the files that are not what they were; `is_new`: whether a generation was made of it."""
-
-    generation: int
-    is_new: bool
-    changed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A reload that did not. `generation`: the one that was kept. `why`: with the diagnostics, lines of text. `at`: in seconds
-    since 1970. `kind`: the policy has errors; its source cannot be read; it cannot be kept or published.
-    """
-
-    kind: Literal["broken", "unreadable", "not-kept"]
-    why: str
-    generation: int
-    at: float
-
-    def to_json(self) -> dict[str, Any]:
-        """As `status` shows it."""
-        return {"kind": self.kind, "why": self.why, "generation": self.generation, "at": moment(self.at)}
-
-
-class _InForce(NamedTuple):
-    """What the newest generation was made of. `print`: of the compiled policy with its origins. `kept`: False: the next reload has
-    to make a generation of it, although it is the same.
-    """
-
-    print: str
-    reading: Reading | None
-    files: tuple[str, ...]
-    since: float
-    kept: bool
+_log: Final = logging.getLogger("zcpolicy")
 
 
 class Generations:
@@ -83,10 +48,13 @@ class Generations:
         self._how = sealed.how
         self._store = sealed.store
         self._bump = sealed.bump
+        self._record = sealed.record
+        self._follows = sealed.follow
+        self._is_behind = False
         self._writing = threading.Lock()
         self._in_line = asyncio.Lock()
         self._failure: Failure | None = sealed.failure
-        self._seen: Reading | None = sealed.reading
+        self._seen = sealed.reading
         self._now_in_force = sealed.in_force
         self._staleness = sealed.staleness
         self.resolver: Final = sealed.resolver
@@ -97,7 +65,7 @@ class Generations:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: set[asyncio.Task[Any]] = set()
         self._watching: list[asyncio.Task[None]] = []
-        self._places = _places(sealed.source, sealed.reading)
+        self._places = watched(sealed.source, sealed.reading)
         self.resolver.lapse_when(self._why_lapsed)
 
     @classmethod
@@ -110,6 +78,8 @@ class Generations:
         make: Make,
         max_staleness: float | None = None,
         bump: Callable[[], object] | None = None,
+        record: Callable[[Reloaded | Failure], object] | None = None,
+        follow: bool = True,
         hangup: bool = False,
         how: Settling | None = None,
         **watching: Any,
@@ -117,6 +87,8 @@ class Generations:
         """The policy of now, or where that is none, the last good one of the folder: then `status` says why.
 
         It reads and compiles: call it before an event loop runs, or in a thread. `bump`: called as a generation is published.
+        `record`: told of every new generation and of every failure that is not the one before, in the order in which they came, in
+        a thread. `follow`: False: what changes is loaded when somebody asks; that the source can be read is seen all the same.
         `hangup`: SIGHUP is a request. `max_staleness`: seconds. `watching`: `poll`, `debounce` (seconds), `told=False` to hear nothing
         from the file system. Raises Broken or Unreadable without a last good policy, KeptError, ValueError, and what `make` raises.
         """
@@ -125,12 +97,14 @@ class Generations:
         store = LastGood(folder)
         try:
             found = found_in(source, compiler, how)
-            begun = _begin(source, found, store, store.load(), make, staleness, how)
+            begun = begin(source, found, store, store.load(), make, staleness, how)
         except BaseException:
             store.close()
             raise
         resolver, in_force, failure = begun
+        watching.setdefault("told", follow)
         if max_staleness is not None:
+            # as often as it takes to notice in time
             watching["poll"] = min(watching.get("poll", POLL_SECONDS), max_staleness / 4)
         return cls(
             _Start(
@@ -139,6 +113,8 @@ class Generations:
                 how,
                 store,
                 bump,
+                record,
+                follow,
                 failure,
                 found.reading,
                 in_force,
@@ -166,25 +142,35 @@ class Generations:
         """`reload` for threads: waits for writers, for the disk and for other reloads. Never raises."""
         with self._writing:
             found = found_in(self._source, self._compile, self._how)
-            self._seen = found.reading
-            self._places = _places(self._source, found.reading, self._now_in_force.reading)
+            self._seen, self._is_behind = found.reading, False
+            self._places = watched(self._source, found.reading, self._now_in_force.reading)
             if not isinstance(found.program, Unreadable):
                 self._heard(found.at)
             if isinstance(found.program, Program):
                 return self._take(found.program, found.reading)
-            return self._failed(*_why(found.program))
+            return self._failed(*why_of(found.program))
 
     def glance(self) -> None:
         """Makes sure that the source is still as it was seen, by the times of its files; else reads it. For threads."""
         with self._writing:
-            seen, failure, at = self._seen, self._failure, self._how.ticks()
-            known = seen is not None and (failure is None or failure.kind == "broken") and self._is_as_seen(seen)
+            failure, at = self._failure, self._how.ticks()
+            known = (failure is None or failure.kind == "broken") and self._is_as_seen(self._seen)
             if known:
                 self._heard(at)
                 if failure is None:
                     self._reinstate()
         if not known:
             self.reload_now()
+
+    def look(self) -> None:
+        """Makes sure that the source can be read, and loads nothing: for hosts whose policy changes when somebody asks."""
+        with self._writing:
+            reading, at = self._now_in_force.reading, self._how.ticks()
+            self._is_behind = reading is None or not self._is_as_seen(reading)
+            if reading is not None and reading.is_there():
+                self._heard(at)
+                if self._failure is None or self._failure.kind == "unreadable":
+                    self._reinstate()
 
     def _is_as_seen(self, seen: Reading) -> bool:
         try:
@@ -194,8 +180,8 @@ class Generations:
 
     def _take(self, program: Program, reading: Reading) -> Reloaded | Failure:
         """A good policy: if it is another than the one in force, it is kept, and then published."""
-        old, files = self._now_in_force, _files(self._source, reading, self._store)
-        changed, print_ = reading.changed(old.reading), _print(program)
+        old, files = self._now_in_force, files_of(self._source, reading, self._store)
+        changed, print_ = reading.changed(old.reading), print_of(program)
         if print_ == old.print and files == old.files and old.kept:
             self._now_in_force = old._replace(reading=reading)
             self._failure = None
@@ -204,16 +190,17 @@ class Generations:
         number, since = max(self.resolver.newest.generation, self._store.latest) + 1, self._how.now()
         try:
             self._store.save(number, program, files, since, self._staleness.heard)
-            self._publish(program, number, _InForce(print_, reading, files, since, kept=True))
+            self._publish(program, number, InForce(print_, reading, files, since, kept=True))
         except Exception as fault:  # noqa: BLE001 - a disk that is full, a path that cannot be protected, a function of the host's
             self._now_in_force = self._now_in_force._replace(kept=False)
             what = reason(fault) if isinstance(fault, OSError) else f"{type(fault).__name__}: {fault}"
             return self._failed("not-kept", f"the policy cannot be kept, or not be put in force: {what}")
         self._failure = None
-        self._tell(Event(number, changed))
-        return Reloaded(number, is_new=True, changed=changed)
+        done = Reloaded(number, is_new=True, changed=changed)
+        self._tell(done)
+        return done
 
-    def _publish(self, program: Program, number: int, in_force: _InForce) -> None:
+    def _publish(self, program: Program, number: int, in_force: InForce) -> None:
         """In one step for everybody who decides. What was derived from the old policy is void with it: where the host cannot say
         so, nothing is decided that might rest on it.
         """
@@ -228,8 +215,11 @@ class Generations:
                 raise
 
     def _failed(self, kind: Literal["broken", "unreadable", "not-kept"], why: str) -> Failure:
-        self._failure = Failure(kind, why, self.resolver.newest.generation, self._how.now())
-        return self._failure
+        before = self._failure
+        self._failure = failure = Failure(kind, why, self.resolver.newest.generation, self._how.now())
+        if before is None or (before.kind, before.why) != (kind, why):
+            self._tell(failure)
+        return failure
 
     def _heard(self, ticks: float) -> None:
         self._staleness.confirm(ticks=ticks)
@@ -248,10 +238,16 @@ class Generations:
             if self._lapsed and self.resolver.newest.suspended == self._lapsed:
                 self.resolver.reinstate()
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, done: Reloaded | Failure) -> None:
+        """What the record cannot take changes nothing any more: the policy is in force, or is not."""
         loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self.targets.tell, event)
+        if isinstance(done, Reloaded) and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self.targets.tell, Event(done.generation, done.changed))
+        try:
+            if self._record is not None:
+                self._record(done)
+        except Exception:  # noqa: BLE001 - it is told to whoever reads the log
+            _log.exception("a reload could not be put on record")
 
     # --- while it runs -------------------------------------------------------------------------------------------------
 
@@ -264,7 +260,7 @@ class Generations:
         if asked:
             await self.reload()
         else:
-            await self._in_turn(self.glance)
+            await self._in_turn(self.glance if self._follows else self.look)
 
     async def __aenter__(self) -> Self:
         self._loop = loop = asyncio.get_running_loop()
@@ -308,6 +304,7 @@ class Generations:
             "digest": newest.program.digest,
             "since": moment(self._now_in_force.since),
             "source": {"kind": "folder" if self._source.is_folder else "layers", "paths": list(self._source.paths)},
+            "behind": self._is_behind,
             "from_source": self._now_in_force.reading is not None,
             "suspended": newest.suspended or None,
             "failure": None if self._failure is None else self._failure.to_json(),
@@ -325,66 +322,12 @@ class _Start(NamedTuple):
     how: Settling
     store: LastGood
     bump: Callable[[], object] | None
+    record: Callable[[Reloaded | Failure], object] | None
+    follow: bool
     failure: Failure | None
     reading: Reading
-    in_force: _InForce
+    in_force: InForce
     staleness: Staleness
     resolver: Resolver
     hangup: bool
     watching: dict[str, Any]
-
-
-def _begin(
-    source: PolicySource,
-    found: Found,
-    store: LastGood,
-    kept: Kept | None,
-    make: Make,
-    staleness: Staleness,
-    how: Settling,
-) -> tuple[Resolver, _InForce, Failure | None]:
-    """The first resolver: of the source, under the number of before if it is the policy of before; or of what was kept."""
-    if isinstance(found.program, Program):
-        files, print_ = _files(source, found.reading, store), _print(found.program)
-        same = kept is not None and kept.program is not None and _print(kept.program) == print_ and kept.files == files
-        number, since = (kept.generation, kept.since) if kept is not None and same else (store.latest + 1, how.now())
-        made = make(found.program, number, files)
-        staleness.confirm(ticks=found.at)
-        if same:
-            store.confirm(staleness.heard)
-        else:
-            store.save(number, found.program, files, since, staleness.heard)
-        return made, _InForce(print_, found.reading, files, since, kept=True), None
-    kind, why = _why(found.program)
-    if kept is None or kept.program is None:
-        raise found.program if kept is None else Unreadable(f"{why}\nand {kept.why}")
-    if kind == "broken":
-        staleness.confirm(ticks=found.at)
-    else:
-        now = how.now()  # a file of the future is as strange as it is far from now
-        staleness.confirm(now=now - abs(now - kept.heard))
-    made = make(kept.program, kept.generation, kept.files)
-    failure = Failure(kind, why, kept.generation, how.now())
-    return made, _InForce(_print(kept.program), None, kept.files, kept.since, kept=True), failure
-
-
-def _why(error: Broken | Unreadable) -> tuple[Literal["broken", "unreadable"], str]:
-    return ("broken", error.diagnostics) if isinstance(error, Broken) else ("unreadable", str(error))
-
-
-def _print(program: Program) -> str:
-    """What two policies have in common that are the same in every word that a decision can quote."""
-    return sha256(program.dump()).hexdigest()
-
-
-def _files(source: PolicySource, reading: Reading, store: LastGood) -> tuple[str, ...]:
-    """What no tool may write: the files, what leads to them, and the folder where the policy is one."""
-    of_source = [place for path in source.paths for place in places_of(path)]
-    return tuple(dict.fromkeys((*of_source, *reading.places(), *store.files)))
-
-
-def _places(source: PolicySource, *readings: Reading | None) -> tuple[str, ...]:
-    """Whose folders are watched: of what was read last, also where no policy came of it, and of what is in force."""
-    inside = [os.path.join(path, ROOT) for path in source.paths] if source.is_folder else []
-    read = [place for reading in readings if reading is not None for place in reading.places()]
-    return tuple(dict.fromkeys((*inside, *source.paths, *read)))

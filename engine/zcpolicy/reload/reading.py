@@ -85,6 +85,10 @@ class Reading:
         """Whether no file was touched since, as far as their times and sizes tell."""
         return all(_signature_of(key) == seen.signature for key, seen in self.files.items())
 
+    def is_there(self) -> bool:
+        """Whether every file that was read can be reached still, whatever it holds by now."""
+        return all(_signature_of(key) is not None for key, seen in self.files.items() if not seen.phrase)
+
     def newest_change(self) -> float:
         """When a file was last touched, in seconds of the file system's clock; 0 where there is none."""
         return max((max(seen.signature[3:]) / 1e9 for seen in self.files.values() if seen.signature), default=0.0)

@@ -23,6 +23,8 @@ MAX_DEBOUNCE_SECONDS: Final = 1.0
 """How long what came may be held back by more that comes."""
 POLL_SECONDS: Final = 2.0
 """How often the source is looked at although nothing came."""
+READY_MILLISECONDS: Final = 500
+"""After which a watch that has heard nothing says so: by then it hears."""
 MAX_WATCHED_FOLDERS: Final = 1_000
 """Folders that the file system is asked to tell about; more are only looked at now and then."""
 
@@ -158,20 +160,25 @@ class Watch:
                 return
             self._kind, self._why = "watching", ""
             told = watchfiles.awatch(
-                *folders, watch_filter=None, debounce=50, step=10, stop_event=stop, recursive=False
-            )
+                *folders, watch_filter=None, debounce=50, step=10, stop_event=stop, recursive=False,
+                rust_timeout=READY_MILLISECONDS, yield_on_timeout=True,
+            )  # fmt: skip
             async with aclosing(told) as changes:
+                is_new = True
                 async for heard in changes:
-                    if not self._ours.issuperset(path for _, path in heard):
-                        self._came.set()
+                    if is_new or not self._ours.issuperset(path for _, path in heard):
+                        self._came.set()  # also once as it begins: what happened before is not heard
+                    is_new = False
+                    if not folders.keys().isdisjoint(path for _, path in heard):
+                        return  # a folder went: what comes in its place is not heard of, though it may look the same
         finally:
             guard.cancel()
             stop.set()
 
     async def _until_others(self, folders: Folders, stop: asyncio.Event) -> None:
         while True:
-            self._renew.clear()
             await self._renew.wait()
+            self._renew.clear()
             if await asyncio.to_thread(_folders, self._places()) != folders:
                 self._came.set()  # what happened before the others are heard of must not be missed
                 stop.set()
