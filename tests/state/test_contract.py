@@ -1,5 +1,6 @@
 """What a handle promises is data, and is held: who may do what with it, and what it takes."""
 
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,6 +119,8 @@ NESTED: dict[str, Any] = {
     "in a list": [1, [secret("token")]],
     "as a value": {"a": {"b": (secret("token"),)}},
     "in an object": Held("a", secret("token")),  # type: ignore[arg-type]
+    "in a queue": deque([secret("token")]),
+    "in a view of a dictionary": {"a": secret("token")}.values(),
     "in an attribute": SimpleNamespace(x=secret("token")),
 }
 

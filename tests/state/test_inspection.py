@@ -42,6 +42,20 @@ FOUND: dict[str, tuple[str, list[tuple[int, str]]]] = {
             (5, "`CACHE` of the module is changed by a function: every client has the same"),
         ],
     ),
+    "in roundabout ways": (
+        (
+            "from heapq import heappush\nSEEN = {}\nQUEUE = []\nclass Tool:\n    seen = []\n"
+            "def note(who):\n    SEEN.__setitem__(who, 1)\n    dict.update(SEEN, a=who)\n    heappush(QUEUE, who)\n"
+            "    setattr(Tool, 'last', who)\n    globals()['LAST'] = who\n"
+        ),
+        [
+            (7, "`SEEN` of the module is changed by a function: every client has the same"),
+            (8, "`SEEN` of the module is changed by a function: every client has the same"),
+            (9, "`QUEUE` of the module is changed by a function: every client has the same"),
+            (10, "`Tool.last` of the class is changed by a function: every client has the same"),
+            (11, "`globals()` of the module is changed by a function: every client has the same"),
+        ],
+    ),
     "global": (
         "last = ''\ndef note(who):\n    global last\n    last = who\n",
         [(4, "`global last` is set by a function: every client has the same")],

@@ -163,6 +163,35 @@ def test_readers_do_not_starve_writers() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("first", ["let in", "cancelled"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_is_cancelled_while_being_let_in_leaves_no_trace(kind: Kind, first: str) -> None:
+    async def story() -> None:
+        lock = ReadWriteLock()
+        inside: list[str] = []
+
+        async def stays(name: str) -> None:
+            async with stay(lock, kind):
+                inside.append(name)
+
+        with lock.writing():
+            gone = asyncio.create_task(stays("gone"))
+            after = asyncio.create_task(stays("after"))
+            await asyncio.sleep(0)
+            if first == "cancelled":
+                gone.cancel()
+        if first == "let in":
+            gone.cancel()
+        await after
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        assert inside == ["after"]
+        with lock.writing():
+            pass
+
+    asyncio.run(story())
+
+
 def test_nothing_is_lost_between_threads() -> None:
     lock = ReadWriteLock()
     count = {"n": 0}

@@ -4,9 +4,9 @@ In: a function that constructs. Out: what it makes, or `Offence`, which names th
 
 Three things see a call: audit events of the interpreter (opening, connecting, starting processes and threads, whoever does it, C
 extensions included), the profile events of this thread (calls of built-in functions from Python code that raise no audit event,
-such as `os.stat` and `time.sleep`), and the tasks of the event loop. What a call hands to a thread that runs already, what `ctypes` or
-a C extension does with the operating system by itself, and where a C profiler is at work (it cannot be stood beside) everything without
-an audit event, is not seen.
+such as `os.stat` and `time.sleep`), and the tasks of the event loop. Not seen is what a call hands to a thread that runs already or
+leaves with the event loop as a callback; what `ctypes` or a C extension asks of the system by itself; a built-in function that another
+one calls (`map(os.stat, …)`); and beside a profiler written in C, with which ours cannot stand, everything without an audit event.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from zcpolicy.state.trees import (
+    GLOBALS,
     Function,
     Scoped,
     attributes_set,
@@ -76,7 +77,7 @@ class _Module:
     def __init__(self, tree: ast.Module, living: Iterable[str]) -> None:
         self.imports = {name for node in parts_of(tree) for name in imported_by(node)}
         self.classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-        self.names = {name for node in parts_of(tree) for name in bound_by(node)}
+        self.names = {name for node in parts_of(tree) for name in bound_by(node)} | {GLOBALS}
         self.functions = tuple(functions_of(tree, (), None))
         self.living = self._living(
             tree, {*living, *(name for name, one in self.classes.items() if defines(one, "tools"))}

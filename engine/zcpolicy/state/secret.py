@@ -3,8 +3,9 @@
 In: text. Out: `Secret`, sealed, and whether a value has one inside.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hmac import compare_digest
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Never
 
 from zcpolicy.sealed import Sealed, final, put
@@ -68,12 +69,12 @@ def _parts(value: object) -> list[Any]:
     one: Any = value
     if isinstance(one, str | bytes | bytearray | type):
         return []
-    if isinstance(one, Mapping):
-        return [*one.keys(), *one.values()]
-    if isinstance(one, list | tuple | set | frozenset):
-        return [*one]
     slots = [name for kind in type(one).__mro__ for name in _names(getattr(kind, "__slots__", ()))]
-    return [*getattr(one, "__dict__", {}).values(), *(getattr(one, name) for name in slots if hasattr(one, name))]
+    held = [*getattr(one, "__dict__", {}).values(), *(getattr(one, name) for name in slots if hasattr(one, name))]
+    if isinstance(one, Mapping):
+        return [*held, *one.keys(), *one.values()]
+    inside: Any = one if isinstance(one, Collection) else ()
+    return [*held, *islice(inside, MAX_SECRET_PARTS + 1)]
 
 
 def _names(slots: object) -> tuple[str, ...]:

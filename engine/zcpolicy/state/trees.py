@@ -13,8 +13,12 @@ _CONTAINERS: Final = frozenset(
     "dict list set bytearray defaultdict deque Counter OrderedDict ChainMap WeakKeyDictionary WeakValueDictionary WeakSet".split()
 )
 _MUTATORS: Final = frozenset(
-    "add append appendleft clear discard extend extendleft insert pop popitem popleft remove setdefault update".split()
+    "add append appendleft clear discard extend extendleft insert pop popitem popleft remove setdefault update "
+    "__setitem__ __delitem__ __setattr__".split()
 )
+_FILLERS: Final = frozenset("heappush heappushpop heapreplace insort insort_left insort_right setitem delitem".split())
+"""Functions that change what they are given first."""
+GLOBALS: Final = "globals()"
 
 
 class Scoped(NamedTuple):
@@ -57,12 +61,29 @@ def changes_of(node: ast.AST) -> Iterator[tuple[ast.expr, tuple[ast.expr, ...]]]
             targets, values = [node.target], (value,)
         case ast.Delete():
             targets = node.targets
-        case ast.Call(func=ast.Attribute(value=holder, attr=name), args=given) if name in _MUTATORS:
-            yield holder, tuple(given)
+        case ast.Call():
+            yield from _changed_by(node)
         case _:
             pass
     for leaf in (leaf for target in targets for leaf in leaves_of(target)):
         yield (leaf.value, (leaf.slice, *values)) if isinstance(leaf, ast.Subscript) else (leaf, values)
+
+
+def _changed_by(call: ast.Call) -> Iterator[tuple[ast.expr, tuple[ast.expr, ...]]]:
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=kind), attr=name), args=[holder, *given]) if (
+            kind in _CONTAINERS and name in _MUTATORS
+        ):
+            yield holder, tuple(given)
+        case ast.Call(func=ast.Attribute(value=holder, attr=name), args=given) if name in _MUTATORS:
+            yield holder, tuple(given)
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[holder, name, *given]):
+            attribute = str(name.value) if isinstance(name, ast.Constant) else "…"
+            yield ast.copy_location(ast.Attribute(holder, attribute, ast.Store()), call), tuple(given)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[holder, *given]) if name in _FILLERS:
+            yield holder, tuple(given)
+        case _:
+            pass
 
 
 def leaves_of(target: ast.expr) -> Iterator[ast.expr]:
@@ -87,6 +108,8 @@ def path_of(node: ast.expr) -> tuple[str, ...]:
             return path_of(holder)
         case ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]):
             return ("type", name)
+        case ast.Call(func=ast.Name(id="globals"), args=[]):
+            return (GLOBALS,)
         case _:
             return ()
 
