@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "parity": "show which path of a host, ours or your own, enforces which setting",
     "serve": "serve agents to clients, until it is told to stop",
     "token": "give out, list and revoke the tokens of the daemon's clients",
+    "approvals": "see and answer what waits for an operator of the daemon",
     "log": "say whether a decision log is whole, and what it says",
     "tools": "fetch the list of tools of an MCP server",
     "init": "write a starter policy from a list of tools",
