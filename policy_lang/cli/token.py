@@ -13,7 +13,6 @@ import click
 from policy_lang.cli.errors import CommandError
 from policy_lang.cli.loading import complain, existing
 from policy_lang.cli.options import Command, format_option
-from policy_lang.diagnostics import has_errors
 from policy_lang.render.as_json import json_text
 
 if TYPE_CHECKING:
@@ -92,18 +91,16 @@ def revoke(name: str, settings: Path) -> int:
 
 
 def _tokens(path: Path) -> "Tokens":
-    """The daemon's tokens. That nobody has one yet is no reason not to give the first one out. Raises CommandError."""
-    from policy_lang import codes
+    """The daemon's tokens, whatever else is wrong with the settings. Raises CommandError."""
     from policy_lang.serving.settings import read_settings
     from zcpolicy.daemon.folders import make_own
     from zcpolicy.daemon.settings import SettingsError
     from zcpolicy.daemon.tokens import Tokens
 
     read = read_settings(existing(path))
-    wrong = [one for one in read.diagnostics if one.code is not codes.OPEN_ADDRESS]
-    if has_errors(wrong) or read.state is None:
-        complain(wrong, "human")
-        raise CommandError(f"`{path}` has errors")
+    if read.state is None:
+        complain(read.diagnostics, "human")
+        raise CommandError(f"`{path}` does not say where tokens are kept")
     try:
         make_own(read.state)
     except SettingsError as error:

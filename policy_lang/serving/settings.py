@@ -20,7 +20,7 @@ from policy_lang.serving.secrets import ledger_url
 from policy_lang.serving.supplies import channels_in, factories_in, mcp_in, model_in
 from policy_lang.serving.toml import MAX_SETTINGS_BYTES, Document, read_toml
 from policy_lang.source import Source, Span
-from zcpolicy.daemon.log.settings import MIN_FILE_BYTES
+from zcpolicy.daemon.log.settings import MAX_KEYS, MIN_FILE_BYTES, SHAPES, Masking
 from zcpolicy.daemon.schedule import MAX_JOB_CHARACTERS, MIN_EVERY_SECONDS
 from zcpolicy.daemon.settings import (
     MAX_DRAIN_SECONDS,
@@ -276,11 +276,24 @@ def _log(top: Table) -> LogSettings:
         table.size("rotate", usual.rotate, MIN_FILE_BYTES, MAX_LOG_BYTES),
         table.number("keep", usual.keep, 1, MAX_LOG_FILES),
         synced == "every",
+        _masking(table),
     )
     table.done()
     if synced is not None:
         table.word(synced, SYNCS, "way to sync", ("sync",))
     return made
+
+
+def _masking(table: Table) -> Masking:
+    """What the operator has masked besides secrets, and which shapes of secrets are left readable."""
+    keys, readable = table.texts("mask"), table.texts("readable")
+    shapes = [
+        one for number, one in enumerate(readable) if table.word(one, SHAPES, "shape of secrets", ("readable", number))
+    ]
+    if len(keys) > MAX_KEYS:
+        table.wrong("mask", f"a list of at most {MAX_KEYS} names")
+        keys = ()
+    return Masking(frozenset(keys), frozenset(one for one in SHAPES if one in shapes))
 
 
 def _session(top: Table) -> SessionSettings:

@@ -9,7 +9,7 @@ from time import time
 from typing import Any, Final
 
 from zcpolicy.daemon.log.chain import DecisionLog
-from zcpolicy.daemon.log.settings import Rotation
+from zcpolicy.daemon.log.settings import Rotation, Sync
 from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.daemon.settings import Secret, Settings
 from zcpolicy.daemon.tokens import Tokens
@@ -40,7 +40,8 @@ class Kept:
 def keep(settings: Settings, stack: AsyncExitStack) -> Kept:
     """Opens it all. Raises what opening raises; what was opened before is on the stack."""
     rotation = Rotation(settings.log.rotate, keep=settings.log.keep)
-    log = DecisionLog(settings.log_folder, sync="every" if settings.log.every else "interval", rotation=rotation)
+    sync: Sync = "every" if settings.log.every else "interval"
+    log = DecisionLog(settings.log_folder, sync=sync, rotation=rotation, masking=settings.log.masking)
     stack.callback(log.close)
     tokens = Tokens(settings.tokens_file)
     tokens.holders()  # a file that cannot be used is said now, and not to the first client

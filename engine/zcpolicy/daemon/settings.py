@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any, Final, Literal
 
+from zcpolicy.daemon.log.settings import Masking
+
 MAX_SECRET_BYTES: Final = 65_536
 """Bytes of a file that holds a secret."""
 MAX_DRAIN_SECONDS: Final = 3_600.0
@@ -138,12 +140,13 @@ class ChannelSettings:
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """`rotate`: bytes after which a new file is begun; `keep`: files that are kept. `every`: a line is on the disk before its call
-    goes on; else within a second.
+    goes on; else within a second. `masking`: what is not written readably.
     """
 
     rotate: int = 100_000_000
     keep: int = 30
     every: bool = False
+    masking: Masking = field(default_factory=Masking)
 
 
 @dataclass(frozen=True, slots=True)

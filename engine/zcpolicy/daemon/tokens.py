@@ -107,7 +107,9 @@ class Tokens:
     def add(self, name: str, role: Role = "client") -> str:
         """A new token, told here and never again. Raises TokensError for a name that has one, or is none."""
         if _NAME.fullmatch(name) is None:
-            raise TokensError("a name is letters, digits and `_ . @ -`, at most 64, and begins with a letter or digit")
+            raise TokensError(
+                "a name is letters, digits and `_ . @ -`, at most 64, and begins with a letter, a digit or `_`"
+            )
         token = f"{_PREFIX}{token_urlsafe(32)}"
 
         def added(kept: tuple[_Kept, ...]) -> tuple[_Kept, ...]:
