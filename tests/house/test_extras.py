@@ -6,7 +6,7 @@ import sys
 import pytest
 
 BLOCKED = "import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n"
-LIBRARIES = ("mcp", "redis", "genai_prices", "pydantic_ai", "starlette", "uvicorn", "pytest")
+LIBRARIES = ("mcp", "redis", "genai_prices", "pydantic_ai", "starlette", "uvicorn", "pytest", "watchfiles")
 
 NEEDS: dict[str, tuple[str, str]] = {
     "import zcpolicy.registry.mcp_servers": ("a connector of MCP servers", "mcp"),
@@ -23,6 +23,7 @@ NEEDS: dict[str, tuple[str, str]] = {
 WORKS = {
     "the names for hosts": "from zcpolicy import *\nassert PriceTable({'m': 1}).cost('m', 1, 1)",
     "the other paths of the reference host": "import zcpolicy.daemon.paths.rpc, zcpolicy.daemon.paths.channel",
+    "reload, which then looks at the files now and then": "import zcpolicy.reload.generations, policy_lang.serving.compiling",
     "the harness": "import zcpolicy.parity.reference, zcpolicy.parity.matrix",
 }
 

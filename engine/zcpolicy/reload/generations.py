@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, Self
 
@@ -241,8 +242,9 @@ class Generations:
     def _tell(self, done: Reloaded | Failure) -> None:
         """What the record cannot take changes nothing any more: the policy is in force, or is not."""
         loop = self._loop
-        if isinstance(done, Reloaded) and loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self.targets.tell, Event(done.generation, done.changed))
+        if isinstance(done, Reloaded) and loop is not None:
+            with suppress(RuntimeError):  # it was closed just now
+                loop.call_soon_threadsafe(self.targets.tell, Event(done.generation, done.changed))
         try:
             if self._record is not None:
                 self._record(done)
