@@ -23,11 +23,11 @@ def compiles(layers: Sequence[Path]) -> Program:
 
 
 def starts(resolver: Resolver) -> Generations:
-    return Generations.start(PolicySource.of_layers(["a"]), compiles, "state", make=lambda _p, _n, _f: resolver)  # error: incompatible type "Callable[[Sequence[Path]], Program]" || Extra parameter "read"
+    return Generations.start(PolicySource.of_layers(["a"]), compiles, "state", make=lambda _p, _n, _f: resolver)  # error: incompatible type "Callable[[Sequence[Path]], Program]" || Function accepts too few positional parameters; expected 2 but received 1
 
 
 async def went_well(generations: Generations) -> bool:
     done = await generations.reload()
-    return done.is_new  # error: "Failure" has no attribute "is_new" || Cannot access attribute "is_new" for class "Failure"
+    return done.is_new  # error: has no attribute "is_new" || Cannot access attribute "is_new" for class "Failure"
 
 
