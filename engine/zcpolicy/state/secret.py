@@ -73,8 +73,7 @@ def _parts(value: object) -> list[Any]:
     held = [*getattr(one, "__dict__", {}).values(), *(getattr(one, name) for name in slots if hasattr(one, name))]
     if isinstance(one, Mapping):
         return [*held, *one.keys(), *one.values()]
-    inside: Any = one if isinstance(one, Collection) else ()
-    return [*held, *islice(inside, MAX_SECRET_PARTS + 1)]
+    return [*held, *islice(one, MAX_SECRET_PARTS + 1)] if isinstance(value, Collection) else held
 
 
 def _names(slots: object) -> tuple[str, ...]:
