@@ -105,7 +105,6 @@ def _state(run: ResolvedAgentExecution) -> State:
             and run.session is state.session
             and run.parent is state.parent
             and run.surface == state.surface
-            and run._table == id(state.stack)  # noqa: SLF001 - what decides is part of what was made
         )
     except AttributeError:
         as_made = False
@@ -147,7 +146,6 @@ def restack(run: ResolvedAgentExecution, state: State, stack: Stack) -> None:
     """Another stack for an execution. For the engine."""
     state.stack = stack
     put(run, "stack", stack)
-    put(run, "_table", id(stack))
 
 
 def _held() -> list[tuple[ResolvedAgentExecution, State]]:

@@ -11,7 +11,7 @@ from zcpolicy.decision import Decision
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, final, hidden, put
 from zcpolicy.skills import known_skills, loadable, may_load, with_skill
-from zcpolicy.stack import deciders, plans_of
+from zcpolicy.stack import deciders_of, plans_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ MAX_PLANS: Final = 4_096
 class ResolvedAgentExecution(Sealed):
     """One agent at work, with all that bounds it. Made by `Resolver.resolve`."""
 
-    __slots__ = ("__weakref__", "_state", "_table", "parent", "resolver", "session", "stack", "surface")
+    __slots__ = ("__weakref__", "_state", "parent", "resolver", "session", "stack", "surface")
     _maker = "`Resolver.resolve`"
 
     if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class ResolvedAgentExecution(Sealed):
             self.stack: Final[Stack] = sealed
             self.parent: Final[ResolvedAgentExecution | None] = sealed
             self.surface: Final[str] = sealed
-            self._table: Final[int] = sealed
 
     @property
     def agent(self) -> str:
@@ -78,7 +77,7 @@ class ResolvedAgentExecution(Sealed):
         """
         try:
             try:
-                decide = deciders[self._table][tool]
+                decide = deciders_of(self.stack)[tool]
             except (KeyError, TypeError):
                 return self._first(tool, arguments)
             return decide(arguments, self)
@@ -96,7 +95,7 @@ class ResolvedAgentExecution(Sealed):
         plan = _planned(self, _bare(tool))
         if isinstance(plan, Verdict):
             return Decision(plan, {}, self, self.session.labels)
-        known = deciders[self._table]
+        known = deciders_of(self.stack)
         if len(known) >= MAX_PLANS:
             known.clear()
         known[plan.name] = plan.decide
@@ -331,6 +330,5 @@ def unlisted(state: State) -> ResolvedAgentExecution:
     put(run, "stack", state.stack)
     put(run, "parent", state.parent)
     put(run, "surface", state.surface)
-    put(run, "_table", id(state.stack))
     _STATE.__set__(run, state)
     return run

@@ -49,13 +49,21 @@ def session_for(session: Session | None, parent: ResolvedAgentExecution | None) 
     if session.client != above.client:  # it was given none
         put(session, "client", above.client)
     outer = _stands_above(session, above)
-    if not outer and session.ancestry not in ((), line_of(parent)):
-        raise ResolveError("this session is of a child of other executions")
+    if not outer:
+        _must_be_of(session, parent)
     session.mark(above.labels)
     session.interactive = session.interactive and above.interactive
     if session.above is None and not outer:
         put(session, "above", above)
     return session
+
+
+def _must_be_of(session: Session, parent: ResolvedAgentExecution) -> None:
+    """Raises ResolveError for a session that stands below others than the delegator's already."""
+    if session.ancestry not in ((), line_of(parent)):
+        raise ResolveError("this session is of a child of other executions")
+    if session.above not in (None, parent.session):  # what it is marked with goes there, and drift is looked up there
+        raise ResolveError("this session stands below another than the delegator's")
 
 
 def placed(session: Session, agent: str, parent: ResolvedAgentExecution | None, *, independent: bool) -> None:

@@ -22,7 +22,7 @@ from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.sealed import Sealed, final, hidden, put
 from zcpolicy.skills import known_skills, may_load
-from zcpolicy.stack import Level, Stack, deciders, level_of
+from zcpolicy.stack import Level, Stack, deciders_of, level_of
 from zcpolicy.windows import told
 
 __all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", "UnknownAgent"]
@@ -199,7 +199,7 @@ class Resolver(Sealed):
             line.newest = made
             stacks = [*_own(old).by_agent.values(), *(run.stack for run in executions_of(old))]
             for stack in stacks:  # what they remember of the old policy must not decide again
-                deciders[id(stack)].clear()
+                deciders_of(stack).clear()
         return made
 
     def resolve(

@@ -5,8 +5,6 @@ In: a program, an agent, what the host takes away, the execution above. Out: a `
 
 from __future__ import annotations
 
-from _weakref import ref
-
 from zcpolicy.exact import frozen, is_map, is_row
 from zcpolicy.program import CompiledError, agent_of, head_of, origins_of
 from zcpolicy.sealed import Fixed, hidden, put
@@ -153,10 +151,10 @@ class Level(Fixed):
 class Stack(Fixed):
     """An execution's own level, then those that bound it. `counted`: all levels whose limits it counts in.
 
-    What was worked out for it is in hidden tables: `plans_of`, and `deciders` by its `id`.
+    What was worked out for it is in hidden tables, which go with it: `plans_of` and `deciders_of`.
     """
 
-    __slots__ = ("__weakref__", "_plans", "counted", "levels", "program")
+    __slots__ = ("__weakref__", "_deciders", "_plans", "counted", "levels", "program")
 
     if TYPE_CHECKING:
         program: Program
@@ -168,9 +166,7 @@ class Stack(Fixed):
         put(self, "levels", levels)
         put(self, "counted", counted)
         _PLANS.__set__(self, {})
-        key = id(self)
-        deciders[key] = {}
-        _standing[key] = ref(self, lambda _gone: _forget(key))
+        _DECIDERS.__set__(self, {})
 
     @property
     def own(self) -> Level:
@@ -184,19 +180,15 @@ class Stack(Fixed):
 
 
 _PLANS: Final = hidden(Stack, "_plans")
-deciders: Final[dict[int, dict[Any, Decide]]] = {}
-"""By the `id` of a stack: what decides the calls of a tool."""
-_standing: Final[dict[int, ref[Stack]]] = {}
+_DECIDERS: Final = hidden(Stack, "_deciders")
+deciders_of: Final[Callable[[Stack], dict[Any, Decide]]] = _DECIDERS.__get__
+"""What decides the calls of a tool, by tool. For the engine; it is what every decision asks first."""
 
 
 def plans_of(stack: Stack) -> dict[Any, Plan]:
     """The plans of a stack so far, by tool. For the engine."""
     found: dict[Any, Plan] = _PLANS.__get__(stack)
     return found
-
-
-def _forget(key: int) -> None:
-    del deciders[key], _standing[key]
 
 
 def chain_of(program: Program, name: str) -> list[Agent]:

@@ -1,5 +1,6 @@
 """A newer generation of the policy decides at once, also for executions that stand already; and tickets."""
 
+import gc
 import json
 from typing import Any
 
@@ -16,6 +17,7 @@ from zcpolicy import (
     Session,
     UnknownAgent,
 )
+from zcpolicy.stack import Stack
 
 OLD = """zcpolicy 1
 tool look() risk read
@@ -231,3 +233,12 @@ def test_a_narrowing_shares_nothing_with_anybody() -> None:
     run = Resolver(loads(OLD)).resolve("a", narrowing=other)
     other.autonomy["high"] = "allow"
     assert run.decide("act", {}).reason == "autonomy"
+
+
+def test_what_an_execution_decided_by_goes_with_it() -> None:
+    """A daemon has a narrowed run, or a child, for each turn: none of them stays once nobody holds it."""
+    resolver = Resolver(loads(OLD))
+    for _ in range(3):
+        resolver.resolve("a", narrowing=Narrowing(deny=["act"])).decide("look", {})
+    gc.collect()
+    assert not [one for one in gc.get_objects() if type(one) is Stack and one.program is resolver.program]

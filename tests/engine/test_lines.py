@@ -183,3 +183,14 @@ def test_a_session_remembers_so_many_lines() -> None:
     assert len(session.lines) == MAX_SESSION_LINES
     with pytest.raises(ResolveError, match="never at work"):
         resumed(run.ticket(), {"a": session})
+
+
+@pytest.mark.parametrize("client", ["", "ann"])
+def test_a_session_below_another_one_is_no_childs(client: str) -> None:
+    """What it is marked with goes to the session above it, and drift is looked up there: that has to be the delegator's."""
+    run = line({"a": Session(id="s")}, "a")
+    elsewhere = Session(id="k", above=Session(id="o", client=client))
+    with pytest.raises(ResolveError, match="stands below another"):
+        RESOLVER.resolve("b", session=elsewhere, parent=run)
+    below = Session(id="k2", above=run.session)
+    assert RESOLVER.resolve("b", session=below, parent=run).depth == 1

@@ -21,7 +21,7 @@ from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.gate import Admitted, Refused, admit
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import HostTool, SkillSource, ToolContext, ToolSources
-from zcpolicy.stack import Stack, deciders, plans_of
+from zcpolicy.stack import Stack, deciders_of, plans_of
 
 POLICY = """zcpolicy 1
 tool look(at: string)                            risk read
@@ -320,7 +320,7 @@ def _sets(one: object, name: str) -> bool:
 
 
 LEAKS: dict[str, tuple[type, Callable[[Any], object]]] = {
-    "what decides a tool": (ResolvedAgentExecution, lambda run: deciders[id(run.stack)]),
+    "what decides a tool": (ResolvedAgentExecution, lambda run: deciders_of(run.stack)),
     "a plan": (ResolvedAgentExecution, lambda run: plan_of(run, "shell")),
     "plans": (Stack, plans_of),
     "the plan behind an answer": (Verdict, plan_behind),

@@ -30,7 +30,7 @@ def resolver() -> Resolver:
 def forged(run: ResolvedAgentExecution) -> ResolvedAgentExecution:
     """An object of the right type that no resolver made, filled as one that it made."""
     made: ResolvedAgentExecution = object.__new__(ResolvedAgentExecution)
-    for slot in ("resolver", "session", "stack", "parent", "surface", "_table"):
+    for slot in ("resolver", "session", "stack", "parent", "surface"):
         put(made, slot, getattr(run, slot))
     return made
 
@@ -51,7 +51,7 @@ def test_a_forged_execution_carries_no_authority(resolver: Resolver) -> None:
         resolver.resolve("weak", parent=fake)
 
 
-@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface", "_table"])
+@pytest.mark.parametrize("slot", ["stack", "session", "resolver", "parent", "surface"])
 def test_an_altered_execution_carries_no_authority(resolver: Resolver, slot: str) -> None:
     weak, strong = (
         resolver.resolve("weak"),

@@ -131,7 +131,7 @@ PLACES: dict[str, set[str]] = {
     "import hidden": {
         "zcpolicy/budgets.py", "zcpolicy/combine.py", "zcpolicy/execution.py", "zcpolicy/program.py", "zcpolicy/resolver.py", "zcpolicy/stack.py",
     },
-    "import deciders": {"zcpolicy/execution.py", "zcpolicy/resolver.py"},
+    "import deciders_of": {"zcpolicy/execution.py", "zcpolicy/resolver.py"},
     "__getattribute__": {"zcpolicy/combine.py"},
     **{
         nowhere: set[str]()
