@@ -15,7 +15,7 @@ from zcpolicy.daemon.log.place import line_files
 from zcpolicy.daemon.log.show import Reader
 from zcpolicy.daemon.log.verify import verify
 
-from .scene import did, entries, event, filled, opened, problems
+from .scene import DAY, Clock, did, entries, event, filled, opened, problems
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST = "decisions-000000000001.jsonl"
@@ -98,6 +98,16 @@ def test_a_torn_line_is_kept_aside_and_told(by: int, tmp_path: Path) -> None:
     assert said["did"] == "started"
     (one,) = said["torn"]
     assert (one["bytes"], one["text"]) == (len(left), left.decode())
+    assert problems(tmp_path) == []
+    assert [note.text for note in verify(tmp_path).notes] == ["torn by a writer that was killed; line 6 tells it"]
+
+
+def test_a_torn_line_is_told_by_the_next_file_too(tmp_path: Path) -> None:
+    torn(tmp_path, 50)
+    clock = Clock()
+    clock.now += DAY
+    opened(tmp_path, clock=clock).close()
+    assert len(line_files(str(tmp_path))) == 2
     assert problems(tmp_path) == []
     assert [note.text for note in verify(tmp_path).notes] == ["torn by a writer that was killed; line 6 tells it"]
 

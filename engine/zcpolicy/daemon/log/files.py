@@ -47,13 +47,13 @@ class LogFiles:
         self._gone = gone_of(end.first)
         remove(self._folder, self._gone)
         said = {"did": "started" if again is None else "resumed", **(again or {}), **found}
-        if end.fresh:
-            self._begin(now, found)
-            said = {name: one for name, one in said.items() if name not in found}
-        else:
+        if not end.fresh:
             self._tail = Tail(os.path.join(self._folder, end.name))
             self._day = str(end.first.entry.get("at"))[:10] if end.first else ""
             self._tail.end_line()
+        if end.fresh or self._is_full(now):
+            self._begin(now, found)  # what was found is told by the very next line
+            said = {name: one for name, one in said.items() if name not in found}
         self.append({"kind": "log", "data": said}, now)
 
     def append(self, members: Mapping[str, Any], now: str) -> None:
