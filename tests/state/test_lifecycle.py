@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.state.jumping import run
 from tests.state.stage import Notes, SharedNotes, tool
 from zcpolicy import PermitError
 from zcpolicy.registry.sources import HostTool, ToolContext
@@ -22,12 +23,12 @@ from zcpolicy.state.toolset import Unfit
 from zcpolicy.state.versions import SourceVersions
 
 CONTEXT: Any = None  # these tools ask for nothing
-QUICK = (0.2, 0.05, 0.05)
+SECONDS = (30, 10, 10)
 """Seconds to register, to drain, to release."""
 READ = "read by the test"
 
 
-def started(seconds: tuple[float, float, float] = QUICK, handles: Handles | None = None) -> Lifecycle:
+def started(seconds: tuple[float, float, float] = SECONDS, handles: Handles | None = None) -> Lifecycle:
     return Lifecycle(handles, seconds=seconds)
 
 
@@ -104,7 +105,7 @@ def test_a_tool_goes_through_its_phases() -> None:
             await kept.run({}, CONTEXT)
         assert made.log == ["register", "call", "shut down"]
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_r02_handles_are_given_at_construction_and_never_again() -> None:
@@ -133,7 +134,7 @@ def test_r02_handles_are_given_at_construction_and_never_again() -> None:
         with pytest.raises(Unfit, match="`other` cannot be constructed: the host has no handle `lost` of type `Notes`"):
             tools.add("other", lambda given: Made(log=[str(given.handle(Notes, "lost"))]), vouched=READ)
 
-    asyncio.run(story())
+    run(story())
 
 
 UNFIT: dict[str, tuple[Callable[[Given], Any], str]] = {
@@ -159,7 +160,7 @@ def test_what_cannot_be_constructed_leaves_nothing(case: str) -> None:
 
 REGISTERS: dict[str, tuple[Callable[[Owned], Awaitable[None]], str]] = {
     "raises": (broken, "`notes`: OSError: it is broken"),
-    "takes too long": (forever, "`notes`: did not register within 0.2 seconds"),
+    "takes too long": (forever, "`notes`: did not register within 30 seconds"),
 }
 
 
@@ -185,7 +186,7 @@ def test_r09_what_did_not_pass_is_not_callable_and_leaves_nothing(case: str) -> 
         assert log == ["register", "+a", "+b", "shut down", "-b", "-a"]
         assert sound.log == ["register", "shut down"]
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_r09_nobody_calls_it_while_it_registers() -> None:
@@ -199,7 +200,7 @@ def test_r09_nobody_calls_it_while_it_registers() -> None:
         tools.add("notes", lambda _: Made(on_register=register), vouched=READ)
         assert await tools.register() == {}
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_a_registration_that_is_cancelled_leaves_nothing() -> None:
@@ -210,7 +211,7 @@ def test_a_registration_that_is_cancelled_leaves_nothing() -> None:
             await owned.enter(resource("a", log))
             await forever()
 
-        tools = started((30, 1, 1))
+        tools = started()
         tools.add("notes", lambda _: Made(log, register), vouched=READ)
         task = asyncio.create_task(tools.register())
         await asyncio.sleep(0.01)
@@ -220,7 +221,7 @@ def test_a_registration_that_is_cancelled_leaves_nothing() -> None:
         assert log == ["register", "+a", "shut down", "-a"]
         assert tools.status()["notes"]["phase"] == "over"
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_r10_resources_and_registration_are_no_part_of_a_call() -> None:
@@ -259,7 +260,7 @@ def test_r10_resources_and_registration_are_no_part_of_a_call() -> None:
         assert "+late" not in made.log
         await tools.shut_down()
 
-    asyncio.run(story())
+    run(story())
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -291,7 +292,7 @@ def test_calls_under_way_at_shut_down_end_first_or_are_cut_off(ends: bool) -> No
             with pytest.raises(PermitError, match="the call of `note` was cut off: `notes` is shut down"):
                 await task
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_a_call_that_is_cancelled_is_cancelled() -> None:
@@ -306,7 +307,7 @@ def test_a_call_that_is_cancelled_is_cancelled() -> None:
             await task
         await tools.shut_down()
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_r11_shut_down_is_once_however_often_and_by_whomever_it_is_asked() -> None:
@@ -329,7 +330,7 @@ def test_r11_shut_down_is_once_however_often_and_by_whomever_it_is_asked() -> No
         with pytest.raises(Unfit, match="`late` comes too late: its host is shutting down"):
             tools.add("late", lambda _: Made(), vouched=READ)
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_r11_when_the_loop_ends_first_everything_is_released_all_the_same() -> None:
@@ -348,7 +349,7 @@ def test_r11_when_the_loop_ends_first_everything_is_released_all_the_same() -> N
         await asyncio.sleep(0)
         task.cancel()
 
-    asyncio.run(story())
+    run(story())
     assert log == ["register", "+a", "+b", "shut down", "-b", "-a"]
 
 
@@ -369,7 +370,7 @@ def test_r11_a_generation_is_retired_beside_its_successor() -> None:
         assert old.log == ["register", "shut down"]
         assert new.log == ["register", "call", "shut down"]
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_what_went_wrong_is_told() -> None:
@@ -387,11 +388,11 @@ def test_what_went_wrong_is_told() -> None:
         assert await tools.shut_down() == [
             "`shut_down` of `two`: OSError: it is broken",
             "`shut_down` of `one`: OSError: it is broken",
-            "a resource of `one`: did not end within 0.05 seconds",
+            "a resource of `one`: did not end within 10 seconds",
             "a resource of `one`: OSError: a is stuck",
         ]
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_a_name_is_a_tools_own() -> None:
@@ -406,7 +407,7 @@ def test_a_name_is_a_tools_own() -> None:
         assert second.log == ["register", "shut down"]
         await tools.shut_down()
 
-    asyncio.run(story())
+    run(story())
 
 
 def test_a_tool_is_called_in_the_loop_that_it_registered_in() -> None:
@@ -476,7 +477,7 @@ def test_r17_r18_a_tool_lives_on_and_what_it_derived_does_not(mode: str) -> None
 
             return Made(on_call=answers)
 
-        tools = Lifecycle(versions=versions, seconds=QUICK)
+        tools = Lifecycle(versions=versions, seconds=SECONDS)
         tools.add("notes", factory, vouched=READ)
         await tools.register()
         (one,) = tools.sources().builtins
@@ -487,14 +488,14 @@ def test_r17_r18_a_tool_lives_on_and_what_it_derived_does_not(mode: str) -> None
             await tools.shut_down()
             with pytest.raises(PermitError):
                 await one.run({}, CONTEXT)
-            tools = Lifecycle(versions=versions, seconds=QUICK)
+            tools = Lifecycle(versions=versions, seconds=SECONDS)
             tools.add("notes", factory, vouched=READ)
             await tools.register()
             (one,) = tools.sources().builtins
         assert await one.run({}, CONTEXT) == "new"
         await tools.shut_down()
 
-    asyncio.run(story())
+    run(story())
 
 
 # --- whatever fails ----------------------------------------------------------------------------------------------
@@ -570,7 +571,7 @@ def test_r11_whatever_fails_each_resource_is_released_once_in_reverse_order(
     plans: list[Plan], twice: bool, cancelled: bool
 ) -> None:
     async def story() -> None:
-        tools = started((0.005, 0.005, 0.005))
+        tools = started()
         for number, plan in enumerate(plans):
             made = planned(number, plan, log)
             tools.add(str(number), lambda _, made=made: made, vouched=READ)
@@ -592,7 +593,7 @@ def test_r11_whatever_fails_each_resource_is_released_once_in_reverse_order(
         await tools.shut_down()
 
     log: list[str] = []
-    asyncio.run(story())
+    run(story())
     entered = [one[1:] for one in log if one[0] == "+"]
     released = [one[1:] for one in log if one[0] == "-"]
     assert sorted(entered) == sorted(released)
