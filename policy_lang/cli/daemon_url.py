@@ -8,6 +8,7 @@ import json
 import os
 import stat
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -109,11 +110,13 @@ def _url_of(path: Path) -> str:
         raise CommandError(f"the daemon of `{path}` does not listen over HTTP")
     if http.port == 0:
         raise CommandError(f"the daemon of `{path}` takes any free port: say where it is with --url")
-    if not http.is_loopback and http.address not in ("0.0.0.0", "::"):  # noqa: S104 - nothing is bound here
-        raise CommandError(
-            f"the daemon of `{path}` listens on `{http.address}`: say how to reach it with --url https://…"
-        )
-    address = http.address if http.is_loopback else "127.0.0.1" if http.address == "0.0.0.0" else "::1"  # noqa: S104
+    address = http.address
+    if not http.is_loopback:
+        if not ip_address(address).is_unspecified:
+            raise CommandError(
+                f"the daemon of `{path}` listens on `{address}`: say how to reach it with --url https://…"
+            )
+        address = "::1" if ":" in address else "127.0.0.1"
     return f"http://[{address}]:{http.port}" if ":" in address else f"http://{address}:{http.port}"
 
 

@@ -6,7 +6,17 @@ import sys
 import pytest
 
 BLOCKED = "import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n"
-LIBRARIES = ("mcp", "redis", "genai_prices", "pydantic_ai", "starlette", "uvicorn", "pytest", "watchfiles")
+LIBRARIES = (
+    "mcp",
+    "redis",
+    "genai_prices",
+    "pydantic_ai",
+    "starlette",
+    "uvicorn",
+    "pytest",
+    "watchfiles",
+    "opentelemetry",
+)
 
 NEEDS: dict[str, tuple[str, str]] = {
     "import zcpolicy.registry.mcp_servers": ("a connector of MCP servers", "mcp"),
@@ -18,6 +28,7 @@ NEEDS: dict[str, tuple[str, str]] = {
     "from zcpolicy import PydanticAiModel": ("a model of pydantic-ai", "pydantic-ai"),
     "import zcpolicy.daemon.paths.gateway": ("the gateway", "gateway"),
     "import zcpolicy.daemon.listening": ("the gateway's server", "gateway"),
+    "import zcpolicy.daemon.telemetry": ("telemetry", "otel"),
     "from zcpolicy import GenaiPrices; GenaiPrices()": ("the public list of prices", "prices"),
 }
 WORKS = {

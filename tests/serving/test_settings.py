@@ -1,5 +1,6 @@
 """What is wrong with a file of settings, and where: a story for each mistake."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,11 @@ def test_operators_answer_over_http_alone() -> None:
         "daemon.toml:33:1: error ZC6004: operators answer over HTTP: that needs a table `[http]`",
         "help: write `[http]`; it may be empty",
     ]
+
+
+def test_telemetry_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    assert said(f"{SOUND}[telemetry]\n") == [
+        "daemon.toml:35:1: error ZC6010: telemetry needs the extra `otel`: pip install 'zcpolicy[otel]'"
+    ]
+    assert said(f"{SOUND}[telemetry]\nenabled = false\n") == []

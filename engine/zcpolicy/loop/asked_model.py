@@ -37,7 +37,7 @@ async def response_to(
     """
     ledger = run.resolver.ledger
     sent: list[ModelRequest] = []  # once it is reserved
-    usage, began = Usage(0, 0), monotonic()
+    usage, began, took = Usage(0, 0), monotonic(), 0.0
     try:
         denied = await unbroken(ledger, partial(_reserve, sent, request, run, access, key))
         if denied is not None:
@@ -50,8 +50,9 @@ async def response_to(
             took = monotonic() - began
             await unbroken(ledger, partial(run.budgets.model_done, key, access, usage, took))
     report(
-        io, "model", run, model=access.model.name, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
-    )
+        io, "model", run, model=access.model.name, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
+        seconds=round(took, 3),
+    )  # fmt: skip
     return response
 
 
