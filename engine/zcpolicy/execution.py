@@ -95,7 +95,7 @@ class ResolvedAgentExecution(Sealed):
         plan = _planned(self, _bare(tool))
         if isinstance(plan, Verdict):
             return Decision(plan, {}, self, self.session.labels)
-        known = deciders_of(self.stack)
+        known = deciders_of(plan.stack)  # this execution may have another one by now: it was drift that was heard
         if len(known) >= MAX_PLANS:
             known.clear()
         known[plan.name] = plan.decide
@@ -281,13 +281,14 @@ def plan_of(run: ResolvedAgentExecution, name: ToolName) -> Plan | None:
 
 
 def _planned(run: ResolvedAgentExecution, tool: Any) -> Plan | Verdict:
-    plans = plans_of(run.stack)
+    stack = run.stack
+    plans = plans_of(stack)
     try:
         found: Plan | Verdict | None = plans.get(tool)
     except TypeError:  # what cannot be a key is no tool
         found = None
     if found is None:
-        found = run.resolver.plan(run.stack, tool, run.session)
+        found = run.resolver.plan(stack, tool, run.session)
         if not isinstance(found, Verdict):
             if len(plans) >= MAX_PLANS:
                 plans.clear()

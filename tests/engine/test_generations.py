@@ -17,6 +17,7 @@ from zcpolicy import (
     Session,
     UnknownAgent,
 )
+from zcpolicy.plan import Plan
 from zcpolicy.stack import Stack
 
 OLD = """zcpolicy 1
@@ -211,6 +212,16 @@ def test_drift_is_heard_at_the_next_call_of_its_session_and_of_those_below() -> 
     assert resolver.resolve("a", session=session).decide("act", {}).reason == "drift"
     with pytest.raises(PermitError, match="drift"):
         run.permit(run.decide("act", {}))
+
+
+def test_drift_that_is_heard_while_a_plan_is_made_counts_from_the_next_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another thread: as soon as the first plan is made the host hears of it, for one of two sessions of the agent."""
+    resolver, session = Resolver(loads(OLD)), Session()
+    run, other = resolver.resolve("a", session=session), resolver.resolve("a", session=Session())
+    monkeypatch.setattr("zcpolicy.resolver.Plan", lambda *given: (Plan(*given), session.drifted("act", "schema"))[0])
+    run.decide("act", {})
+    assert run.decide("act", {}).reason == "drift"
+    assert other.decide("act", {}).effect == "allow"
 
 
 def test_drift_is_told_and_not_written() -> None:
