@@ -1,19 +1,18 @@
 """State that tools share, scenarios 37 to 39: whose it is, when the outside may be touched, what is released at the end."""
 
 import asyncio
-import importlib.util
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.clock import SLOW_SECONDS
 from tests.daemon.world import World, turn
+from tests.runtime.loading import loaded
 from zcpolicy.loop.scripted import calls
 from zcpolicy.registry.sources import HostTool
 from zcpolicy.state.given import Given
@@ -49,17 +48,6 @@ MADE_OF = {
     "the daemon's type": "return Identity('worker', arguments['url'], '', '', '', 0, ())",
 }
 FETCH = "agent worker { allow fetch }\nagent free { allow fetch }"
-
-
-def loaded(path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("case", [*MADE_OF, "nothing of the kind"])
