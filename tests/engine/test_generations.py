@@ -218,7 +218,13 @@ def test_drift_that_is_heard_while_a_plan_is_made_counts_from_the_next_call_on(m
     """By another thread: as soon as the first plan is made the host hears of it, for one of two sessions of the agent."""
     resolver, session = Resolver(loads(OLD)), Session()
     run, other = resolver.resolve("a", session=session), resolver.resolve("a", session=Session())
-    monkeypatch.setattr("zcpolicy.resolver.Plan", lambda *given: (Plan(*given), session.drifted("act", "schema"))[0])
+
+    def made(*given: Any) -> Plan:
+        plan = Plan(*given)
+        session.drifted("act", "schema")
+        return plan
+
+    monkeypatch.setattr("zcpolicy.resolver.Plan", made)
     run.decide("act", {})
     assert run.decide("act", {}).reason == "drift"
     assert other.decide("act", {}).effect == "allow"
