@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from policy_lang.cli.daemon_url import DaemonAt, daemon_at, path_to
 from policy_lang.cli.errors import CommandError
@@ -57,6 +58,9 @@ def command(
 ) -> int:
     """Go through the questions that wait for an operator, one by one; without a terminal, list them."""
     if context.invoked_subcommand is not None:
+        given = [name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+        if given:  # passed over, they would send the token elsewhere than told
+            raise click.UsageError(f"options stand after `{context.invoked_subcommand}`")
         return 0
     daemon = daemon_at(settings, url, token_file)
     if style == "human" and sys.stdin.isatty() and sys.stdout.isatty():

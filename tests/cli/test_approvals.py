@@ -104,6 +104,12 @@ def test_what_sends_no_token_anywhere(case: str, cli: Cli, monkeypatch: pytest.M
     assert cli("approvals", "--url", url) == (2, "", f"zcpolicy: {message}\n")
 
 
+def test_options_in_the_wrong_place_do_not_send_the_token_elsewhere(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZCPOLICY_TOKEN", "zcp_x")
+    ran = cli("approvals", "--url", "https://127.0.0.1:1", "list")
+    assert (ran.status, ran.err) == (2, "zcpolicy: options stand after `list`; see zcpolicy approvals --help\n")
+
+
 def test_a_file_with_a_token(office: Office, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZCPOLICY_TOKEN")
     file = tmp_path / "token"

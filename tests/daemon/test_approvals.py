@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.servers.redis_server import RedisServer
+from zcpolicy.approvals.asking import acting
 from zcpolicy.daemon import approvals
 from zcpolicy.daemon.serving import Daemon
 
@@ -318,6 +320,73 @@ def test_an_answer_while_calls_of_the_turn_are_under_way_is_kept(folder: Path) -
             assert first["status"] == "paused"
             await desk.until(lambda found: not found)
             assert (await desk.turn(resume=True, session=first["session"]))["text"] == "both"
+
+    asyncio.run(story())
+
+
+def test_an_answer_while_a_run_below_the_paused_turn_is_at_work_is_kept(folder: Path) -> None:
+    async def story() -> None:
+        async with at(lay_out(folder, pause="0s")) as desk:
+            first = await desk.turn()
+            question = await desk.paused()
+            seat = desk.daemon.host.sessions.seat(first["session"])
+            assert seat is not None
+            run = desk.daemon.host.resolver.resolve("helper", session=seat.session)
+            with acting(run):  # as of a call of a run that was left for later
+                assert (await desk.answer(question["id"]))[0] == 202
+                assert (await desk.turn(resume=True, session=first["session"]))["status"] == "paused"
+            await desk.until(lambda found: not found)
+            assert (await desk.turn(resume=True, session=first["session"]))["text"] == "kept"
+
+    asyncio.run(story())
+
+
+def test_over_the_socket_a_turn_pauses_as_well(folder: Path) -> None:
+    async def story() -> None:
+        async with at(lay_out(folder, pause="0s")) as desk:
+            reader, writer = await asyncio.open_unix_connection(desk.daemon.addresses["rpc"])
+
+            async def asked(**params: Any) -> dict[str, Any]:
+                line = json.dumps(
+                    {"jsonrpc": "2.0", "id": 1, "method": "turn", "params": {"agent": "helper", **params}}
+                )
+                writer.write(f"{line}\n".encode())
+                found: dict[str, Any] = json.loads(await reader.readline())["result"]
+                return found
+
+            assert (await asked(text="go"))["status"] == "paused"
+            question = await desk.paused()
+            assert question["surface"] == "rpc"
+            assert (await desk.answer(question["id"]))[0] == 200
+            assert (await asked(resume=True))["text"] == "kept"
+            assert (await asked(text="go"))["status"] == "paused"
+            writer.close()
+            await desk.until(lambda found: True)
+            async with asyncio.timeout(10):
+                while len(desk.daemon.host.sessions):  # noqa: ASYNC110 - sessions tell nobody that they end
+                    await asyncio.sleep(0.02)
+            assert (await desk.listed())["questions"] == []  # its session is gone
+
+    asyncio.run(story())
+
+
+def test_daemons_that_share_a_ledger_answer_their_own_questions(tmp_path: Path, redis_server: RedisServer) -> None:
+    async def story() -> None:
+        files = [lay_out(tmp_path / name, pause="0s") for name in ("one", "two")]
+        for file in files:
+            file.write_text(
+                file.read_text().replace('folder = "var"', f'folder = "var"\nledger = "{redis_server.url}"')
+            )
+        async with at(files[0]) as one, at(files[1]) as two:
+            first = await one.turn()
+            question = await one.paused()
+            status, told = await two.answer(question["id"])
+            assert (status, told["error"]) == (
+                404,
+                "there is no such question here: it is answered at the daemon that asks it",
+            )
+            assert (await one.answer(question["id"]))[0] == 200
+            assert (await one.turn(resume=True, session=first["session"]))["text"] == "kept"
 
     asyncio.run(story())
 
