@@ -7,6 +7,7 @@ In: a TOML file. Out: findings; with `--check` nothing else. Status 0 after an o
 import asyncio
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from policy_lang.cli.options import format_option
 from policy_lang.render import Style, render, summary
 from policy_lang.render.colour import wants_colour
 from policy_lang.render.visible import visible
+
+if TYPE_CHECKING:
+    from zcpolicy.daemon.settings import Settings
 
 
 @click.command("serve", epilog="Example: zcpolicy serve --check daemon.toml")
@@ -37,24 +41,24 @@ def command(settings: Path, only_check: bool, style: Style) -> int:
         return int(errors)
     if checked.diagnostics:
         complain(checked.diagnostics, style)
-    return 1 if checked.settings is None else _serve(settings, checked.settings)
+    return 1 if checked.without_policy is None else _serve(settings, checked.without_policy)
 
 
-def _serve(path: Path, settings: object) -> int:
-    """Raises CommandError where the daemon cannot start."""
+def _serve(path: Path, settings: "Settings") -> int:
+    """A policy with errors, which have been told, is served under the last good one, if there is one.
+
+    Raises CommandError where the daemon cannot start.
+    """
     from policy_lang.serving.compiling import compile_layers
     from zcpolicy.daemon.serving import Daemon, StartFailed
-    from zcpolicy.daemon.settings import Settings
     from zcpolicy.reload.sources import Broken
 
-    assert isinstance(settings, Settings)
     sys.path.insert(0, str(path.absolute().parent))  # where tools and chats of the operator's own lie
     try:
         asyncio.run(Daemon(settings, compile_layers, _told).run())
     except StartFailed as failed:
         raise CommandError(f"the daemon cannot start: {failed}") from None
-    except Broken as broken:
-        print(visible(broken.diagnostics), file=sys.stderr)
+    except Broken:
         return 1
     return 0
 

@@ -20,11 +20,14 @@ from zcpolicy.reload.sources import PolicySource, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """`settings` is None with an error among the diagnostics. `files`: how many files were judged."""
+    """`settings` is None with an error among the diagnostics. `files`: how many files were judged. `without_policy`: the
+    settings, where nothing is wrong but the policy: a daemon may still have one that was good.
+    """
 
     settings: Settings | None
     diagnostics: tuple[Diagnostic, ...]
     files: int = 1
+    without_policy: Settings | None = None
 
 
 def check_settings(path: Path) -> Checked:
@@ -39,7 +42,8 @@ def check_settings(path: Path) -> Checked:
     if compiled.program is not None:
         judge_together(read.settings, read.table, compiled.program)
     found = in_order((*read.table.found, *compiled.diagnostics))
-    return Checked(None if has_errors(found) else read.settings, found, 1 + len(roots))
+    sound = None if has_errors(found) else read.settings
+    return Checked(sound, found, 1 + len(roots), None if has_errors(read.table.found) else read.settings)
 
 
 def _roots(settings: Settings, top: Table) -> Sequence[Path]:

@@ -1,6 +1,7 @@
 """Who is let in over HTTP, and with what."""
 
 import asyncio
+import json
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -168,6 +169,10 @@ def test_a_token_is_given_out_and_taken_back_over_http(file: Path) -> None:
                 await client.delete("/tokens/ben", headers={**root, "content-type": "application/json"})
             ).json() == {"revoked": "ben"}
             assert (await client.post("/turn", headers=ben, json=TURN)).status_code == 401
+            noted = [line["data"] for line in _lines(file) if line["kind"] == "host"]
+            assert [(one["did"], one["what"], one["by"]) for one in noted] == [
+                ("token of client", "ben", "root"), ("token revoked", "ben", "root"),
+            ]  # fmt: skip
             for wrong in (
                 {"name": "a b"},
                 {"name": "x", "role": "king"},
@@ -178,6 +183,11 @@ def test_a_token_is_given_out_and_taken_back_over_http(file: Path) -> None:
                 assert (await client.post("/tokens", headers=root, json=wrong)).status_code == 400, wrong
 
     asyncio.run(story())
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    (log,) = (file.parent / "var/log").glob("decisions-*.jsonl")
+    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def test_clients_do_not_reach_each_others_sessions(file: Path) -> None:

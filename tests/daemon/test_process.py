@@ -181,6 +181,19 @@ def _reasons(file: Path) -> list[str]:
     return list(calls.values())
 
 
+def test_started_with_a_broken_policy_it_serves_the_last_good_one(tmp_path: Path) -> None:
+    file = lay(tmp_path / "desk")
+    root = token(file, "root", "operator")
+    with Process(file):
+        pass
+    (file.parent / "team.zcpolicy").write_text(POLICY.replace("allow memory_recall;", "allow memory_recal;"))
+    with Process(file) as served, served.client() as client:
+        assert client.post("/turn", json=TURN, headers=root).json()["text"] == "kept"
+        shown = client.get("/status", headers=root).json()["policy"]
+        assert (shown["failure"]["kind"], shown["from_source"]) == ("broken", False)
+        assert "`memory_recal` is not a tool" in served.log.read_text()
+
+
 def test_two_daemons_on_one_redis_share_limits(tmp_path: Path, redis_server: RedisServer) -> None:
     files = [lay(tmp_path / name, state=f'ledger = "{redis_server.url}"') for name in ("one", "two")]
     headers = [token(file, "ann") for file in files]
@@ -194,6 +207,7 @@ def test_two_daemons_on_one_redis_share_limits(tmp_path: Path, redis_server: Red
 STARTS = {
     "no such file": ("nothing.toml", "", 2, "`nothing.toml` does not exist"),
     "settings with errors": ("daemon.toml", "[http]\nprot = 1", 1, "ZC6002"),
+    "a policy with errors, and none before": ("daemon.toml", '[http]\nport = 0\n[session]\nsystem = "x"', 1, "ZC2101"),
     "a port that is taken": ("daemon.toml", "[http]\nport = {taken}", 2, "zcpolicy: the daemon cannot start:"),
 }
 
@@ -205,6 +219,8 @@ def test_what_cannot_start_says_why_and_how_badly(tmp_path: Path, what: str) -> 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         changed = text.format(taken=taken.getsockname()[1])
         file.write_text(file.read_text().replace("[http]\nport = 0", changed) if text else file.read_text())
+        if status == 1 and said == "ZC2101":
+            (file.parent / "team.zcpolicy").write_text(POLICY.replace("allow memory_recall;", "allow memory_recal;"))
         with pytest.raises(AssertionError, match="it does not serve") as raised:
             Process(file.with_name(name))
     assert said in str(raised.value)

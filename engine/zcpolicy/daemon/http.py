@@ -40,13 +40,15 @@ Json = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What operators see and do. `status`: JSON of everything; `unready`: reasons why no turn should be sent here.
-    `reload`: loads the policy anew, and says what came of it. `handles`: the state that tools share.
+    `reload`: loads the policy anew, and says what came of it. `handles`: the state that tools share. `note`: puts on record what
+    an operator did, and who: before it is done, so that nothing is done that cannot be put there.
     """
 
     status: Callable[[], Json]
     unready: Callable[[], Awaitable[Sequence[str]]]
     reload: Callable[[], Awaitable[Json]]
     handles: Handles
+    note: Callable[[str, str, str], None]
 
 
 def application(
@@ -126,6 +128,7 @@ class _Operators:
     async def _reload(self, request: Request) -> Response:
         if await request.body():
             only(read_object(await request.body()))
+        self._note(request, "reload")
         return JSONResponse(await self.shown.reload())
 
     async def _handles(self, request: Request) -> Response:
@@ -142,13 +145,19 @@ class _Operators:
         members = read_object(await request.body())
         only(members, "name", "role")
         name, role = text_in(members, "name"), role_in(text_in(members, "role", "client"))
+        self._note(request, f"token of {role}", name)
         token = await asyncio.to_thread(self.tokens.add, name, role)
         return JSONResponse({"name": name, "role": role, "token": token}, status_code=201)
 
     async def _revoked(self, request: Request) -> Response:
         name: str = request.path_params["name"]
+        self._note(request, "token revoked", name)
         await asyncio.to_thread(self.tokens.revoke, name)
         return JSONResponse({"revoked": name})
+
+    def _note(self, request: Request, did: str, what: str = "") -> None:
+        holder: Holder = request.state.holder  # the guard lets nobody else in here
+        self.shown.note(did, what, holder.name)
 
 
 def role_in(word: str) -> Literal["client", "operator"]:

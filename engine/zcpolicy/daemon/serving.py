@@ -19,7 +19,7 @@ from zcpolicy.daemon.factories import listen, registered
 from zcpolicy.daemon.folders import make_own
 from zcpolicy.daemon.host import Host, Models
 from zcpolicy.daemon.keeping import keep
-from zcpolicy.daemon.log.chain import LogError
+from zcpolicy.daemon.log.chain import DecisionLog, LogError
 from zcpolicy.daemon.models import models_of
 from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import Ran, later
@@ -30,7 +30,7 @@ from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError
 from zcpolicy.daemon.supplies import builtin_tools, mcp_servers
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
-from zcpolicy.events import Event
+from zcpolicy.events import Event, nowhere
 from zcpolicy.facts import Narrowing, Session
 from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.memory_stores.contract import MemoryUnavailable
@@ -41,6 +41,8 @@ from zcpolicy.reload.generations import Failure, Generations
 from zcpolicy.reload.kept import KeptError
 from zcpolicy.reload.settling import Settling
 from zcpolicy.reload.sources import Compile, PolicySource, Unreadable
+from zcpolicy.reload.targets import AppliedLive, Outcome
+from zcpolicy.reload.targets import Event as Generation
 from zcpolicy.resolver import Resolver
 from zcpolicy.state.caller import Who
 from zcpolicy.state.handles import shipped
@@ -75,6 +77,7 @@ class Daemon:
         self.handles = shipped(self._versions)
         self._tools = Lifecycle(self.handles, self._versions)
         self.questions = Questions(settings.operators, lambda: self.host)
+        self._telemetry: Callable[[Event], None] = nowhere
         self.addresses: dict[str, str] = {}
 
     # --- what it does ------------------------------------------------------------------------------------------------
@@ -129,6 +132,7 @@ class Daemon:
         models = self.models()
         self._kept = kept = await asyncio.to_thread(keep, settings, stack)
         self._policy = policy = await self._generations()
+        policy.targets.add(_Noted(kept.log))
         await stack.enter_async_context(policy)
         stack.push_async_callback(self._released)
         sources = await self.sources()
@@ -139,7 +143,30 @@ class Daemon:
             doors=doors, minting=kept.minting, approvers=self.approvers(),
         )  # fmt: skip
         self.host.sessions.ended = self._session_ended
+        if settings.telemetry:
+            self._observe(stack)
         return self.host
+
+    def _observe(self, stack: AsyncExitStack) -> None:
+        """Raises ImportError without the extra."""
+        from zcpolicy.daemon.telemetry import Numbers, Telemetry, unheard
+
+        host, policy, ledger = self.host, self._policy, self._kept.ledger
+        self._telemetry = telemetry = Telemetry(
+            Numbers(
+                waiting=lambda: len(self.questions),
+                turns=lambda: host.doors.turns,
+                generation=lambda: policy.resolver.newest.generation,
+                failing=lambda: policy.status()["failure"] is not None,
+                ledger=lambda: ledger.now(time()),
+                known=lambda tool: tool in policy.resolver.newest.program.tools,
+            )
+        )
+        stack.callback(telemetry.close)
+        if unheard():
+            self._told(
+                "telemetry is on, and nothing exports it: start with `opentelemetry-instrument zcpolicy serve …`"
+            )
 
     async def _generations(self) -> Generations:
         """In a thread: files are waited for until they lie still."""
@@ -204,7 +231,7 @@ class Daemon:
         asked = approval_routes(self.questions, lambda holder: host.sessions.client("gateway", key_of(holder)))
         return application(
             host, self._on("gateway"), self._kept.tokens, http,
-            Shown(self.status, self.unready, self._reloaded, self.handles), port,
+            Shown(self.status, self.unready, self._reloaded, self.handles, self._note), port,
             operator_routes=asked, narrowing=narrowing, site=site,
         )  # fmt: skip
 
@@ -253,6 +280,7 @@ class Daemon:
     def record(self, event: Event) -> None:
         """Puts on record what happens. Raises LogError: then it does not happen."""
         self._kept.log(event)
+        self._telemetry(event)
 
     def place(self, session: Session) -> None:
         """What is true in every session. Facts that the policy declares and nobody sets are never there."""
@@ -317,12 +345,28 @@ class Daemon:
             found.append(str(error))
         return found
 
+    def _note(self, did: str, what: str, by: str) -> None:
+        self._kept.log.note(did, what=what, by=by)
+
     async def _reloaded(self) -> dict[str, Any]:
         done = await self._policy.reload()
-        self._kept.log.note("reload", asked="over HTTP", went=not isinstance(done, Failure))
         if isinstance(done, Failure):
             return {"reloaded": False, "failure": done.to_json()}
         return {"reloaded": True, "generation": done.generation, "new": done.is_new, "changed": list(done.changed)}
+
+
+class _Noted:
+    """Puts on record under which policy calls are decided from now on."""
+
+    name = "log"
+
+    def __init__(self, log: DecisionLog) -> None:
+        self._log = log
+
+    async def take(self, event: Generation) -> Outcome:
+        """Raises LogError: then the status says that it was rejected."""
+        self._log.note("generation", generation=event.generation, changed=list(event.changed))
+        return AppliedLive()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
