@@ -44,7 +44,8 @@ def named(written: str) -> Callable[..., Any]:
         raise SettingsError(f"`{written}` cannot be loaded: {type(error).__name__}: {_short(error)}") from None
     if not callable(found):
         raise SettingsError(f"`{module}` has no function `{name}`")
-    return found
+    made: Callable[..., Any] = found
+    return made
 
 
 async def registered(factories: Sequence[str], tools: Lifecycle, taken: Sequence[HostTool]) -> tuple[HostTool, ...]:
