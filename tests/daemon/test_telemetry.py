@@ -161,8 +161,16 @@ def test_a_turn_that_pauses_and_goes_on_is_two_spans(tmp_path: Path, seen: Seen)
             await desk.answer(question["id"])
             await desk.turn(resume=True, session=first["session"])
             policy = tmp_path / "desk/team.zcpolicy"
-            policy.write_text(policy.read_text() + "broken")
+            sound = policy.read_text()
+            policy.write_text(f"{sound}# changed\nagent other {{ autonomy readonly; allow memory_recall }}\n")
             await desk.client.post("/reload", headers=desk.operator, json={})
+            assert seen.numbers("zcpolicy.policy.generation") == [({}, 2)]
+            policy.write_text(f"{sound}broken")
+            await desk.client.post("/reload", headers=desk.operator, json={})
+            assert seen.numbers("zcpolicy.reloads") == [
+                ({"zcpolicy.reload.outcome": "published"}, 1),
+                ({"zcpolicy.reload.outcome": "failed"}, 1),
+            ]
             assert seen.numbers("zcpolicy.policy.failing") == [({}, 1)]
 
     asyncio.run(story())

@@ -76,6 +76,10 @@ class Telemetry:
         except Full:
             self.lost += 1
 
+    def reloaded(self, *, went: bool) -> None:
+        """Takes note of a reload that was not like the one before it."""
+        self.lost += not self._done(partial(self._metrics.reloaded, went=went))
+
     def close(self) -> None:
         """Works off what waits, as far as there is time, and ends the spans that are open. Exporting is the providers' affair."""
         ends = monotonic() + CLOSE_SECONDS
@@ -121,6 +125,7 @@ class _Metrics:
         self._decisions = meter.create_counter("zcpolicy.decisions", "{decision}", "What calls were decided to be")
         self._approvals = meter.create_counter("zcpolicy.approvals", "{outcome}", "What came of questions")
         self._turns = meter.create_counter("zcpolicy.turns", "{turn}", "How turns ended")
+        self._reloads = meter.create_counter("zcpolicy.reloads", "{reload}", "Policies published, and failures to")
         self._took = meter.create_histogram("zcpolicy.turn.duration", "s", "How long turns took, pauses not counted")
         self._tools = meter.create_histogram("gen_ai.execute_tool.duration", "s", "How long tools took")
         self._models = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long models took")
@@ -161,6 +166,9 @@ class _Metrics:
                 self._model(event)
             case _:
                 return
+
+    def reloaded(self, *, went: bool) -> None:
+        self._reloads.add(1, {"zcpolicy.reload.outcome": "published" if went else "failed"})
 
     def _begin(self, what: tuple[str, str], at: int) -> None:
         if len(self._began) >= MAX_BACKLOG + MAX_OPEN_SPANS:
