@@ -95,7 +95,7 @@ PLACES: dict[str, set[str]] = {
     ".offers": {ASSEMBLY, "zcpolicy/registry/view.py"},
     ".builtins": {TWO_CLIENTS, ASSEMBLY, "zcpolicy/daemon/factories.py"},
     ".peripherals": {ASSEMBLY, "zcpolicy/parity/tools.py"},
-    ".sources": {TWO_CLIENTS, HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
+    ".sources": {TWO_CLIENTS, HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/serving.py", "zcpolicy/parity/daemon.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
     # what is private, sealed or on record
     FOREIGN: {RESOLVER, "zcpolicy/authority.py", "zcpolicy/program.py"},
     "_records": {SCOPED},
