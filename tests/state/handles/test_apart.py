@@ -2,8 +2,14 @@
 
 import pytest
 
+from tests.state.handles.cast import who
+from tests.state.stage import contract
+from zcpolicy import PermitError
 from zcpolicy.state.handles import apart as module
 from zcpolicy.state.handles.apart import Apart, Full
+from zcpolicy.state.handles.named import Missing, Named
+from zcpolicy.state.secret import secret
+from zcpolicy.state.versions import SourceVersions
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +65,14 @@ def test_what_is_everybody_s_stands_under_one_key() -> None:
     made = apart()
     made.of(()).append("x")
     assert made.of(()) == ["x"]
+
+
+def test_r15_names_that_are_everybody_s_take_no_secret_unless_they_stand_under_the_daemon_s_ids() -> None:
+    shared: Named[object] = Named("note", contract(isolation="shared"), SourceVersions())
+    with pytest.raises(PermitError, match="state that all clients share takes no secret"):
+        shared.put(who(), "token", [secret("s")])
+    with pytest.raises(Missing, match="there is no note `token`; there is none"):
+        shared.get((), "token")
+    own: Named[object] = Named("note", contract(), SourceVersions())
+    own.put(who(), "token", secret("s"))
+    assert own.get(("ann",), "token") == secret("s")

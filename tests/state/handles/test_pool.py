@@ -351,6 +351,7 @@ def test_shut_down_while_somebody_connects_leaves_nothing_open() -> None:
         await asyncio.sleep(0.01)
         ending = asyncio.create_task(made.shut_down())
         await asyncio.sleep(0.01)
+        assert not ending.done()
         go_on.set()
         with pytest.raises(PermitError, match="the pool is shut down"):
             await using
@@ -468,9 +469,12 @@ def test_threads_borrow_what_is_made_for_threads() -> None:
 
 
 def test_a_stay_is_for_one_with() -> None:
-    borrowed = pool(Wires()).scoped(called()).connection("db")
+    made = pool(Wires())
+    borrowed = made.scoped(called()).connection("db")
     with borrowed:
         pass
+    borrowed.__exit__(None, None, None)
+    assert len(made.held()) == 1
     with pytest.raises(PermitError, match="for one `with`: ask for another"), borrowed:
         pass
 

@@ -117,7 +117,7 @@ class _All:
 
     def keep(self, key: Key, name: str, entry: _Entry) -> None:
         """What there is no room for is not kept."""
-        if len(entry.value) > MAX_ENTRY_SIZE or not self.versions.hold(entry.versions):
+        if len(entry.value) > MAX_ENTRY_SIZE:
             return
         with self.lock:
             try:
