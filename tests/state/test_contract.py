@@ -157,3 +157,14 @@ def test_a_secret_is_shown_nowhere() -> None:
             secret(wrong)
     with pytest.raises(TypeError):
         secret(b"x")  # type: ignore[arg-type]
+
+
+def test_sessions_without_a_client_are_not_one() -> None:
+    """All of them would open what is a client's, and see each other's. What is a session's they have."""
+    nobody = caller_of(acting("", session="first"))
+    with pytest.raises(PermitError, match="the session has none"):
+        Notes().scoped(nobody).write("secret")
+    with pytest.raises(PermitError, match="the session has none"):
+        Notes().scoped(nobody).read()
+    SessionNotes().scoped(nobody).write("own")
+    SharedNotes().scoped(nobody).write("everybody's")

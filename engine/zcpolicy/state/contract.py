@@ -142,8 +142,13 @@ class Scope(Sealed):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What the entries of this view stand under; `()` for everybody's."""
-        return key_of(self._isolation, whose(self._caller))
+        """What the entries of this view stand under; `()` for everybody's. Raises PermitError where a client's are asked for,
+        or an agent's, and the session has no client: all who have none would be one.
+        """
+        who = whose(self._caller)
+        if not who.client and self._isolation in ("client", "agent"):
+            raise PermitError("this is kept by client, and the session has none: give `Session` a `client`")
+        return key_of(self._isolation, who)
 
     @property
     def is_over(self) -> bool:
