@@ -142,13 +142,34 @@ def test_a_job_that_fell_due_while_the_daemon_was_down_runs_once(file: Path) -> 
     assert len(json.loads(kept.read_text())["jobs"]) == 1
 
 
+def test_a_job_that_takes_long_holds_up_no_other_and_is_not_begun_twice(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _own_tool(file, monkeypatch, "held_clock")
+    (file.parent / "held_clock.py").write_text(SLOW_CLOCK)
+    job = '[[schedule]]\nagent = "{}"\ntext = "look around"\nevery = "1s"\n'
+    more = f"{job.format('helper')}{job.format('aide')}[drain]\nseconds = 0\n"
+    file.write_text(file.read_text() + more)
+
+    def begun(agent: str) -> int:
+        lines = [line for line in _log(file) if line["kind"] == "turn" and line["data"].get("phase") == "started"]
+        return sum(line["identity"]["agent"] == agent for line in lines)
+
+    async def story() -> None:
+        async with serving(file):
+            await _until(lambda: begun("aide") >= 3)
+            assert begun("helper") == 1
+
+    asyncio.run(story())
+
+
 def test_jobs_follow_the_settings(file: Path) -> None:
     job = '[[schedule]]\nagent = "aide"\ntext = "{}"\nevery = "1h"\n'
 
     async def texts(more: str) -> list[str]:
         lay(file.parent, more=more)
         async with serving(file) as (daemon, _):
-            assert daemon.status()["jobs"] == more.count("[[schedule]]")
+            assert daemon.operating().status()["jobs"] == more.count("[[schedule]]")
         return sorted(one["text"] for one in json.loads((file.parent / "var/schedule.json").read_text())["jobs"])
 
     assert asyncio.run(texts(job.format("one") + job.format("two"))) == ["one", "two"]
@@ -213,7 +234,7 @@ def test_a_tool_of_the_operators_own(file: Path, monkeypatch: pytest.MonkeyPatch
     async def story() -> None:
         async with serving(file) as (daemon, client):
             assert (await client.post("/turn", json=TURN)).json()["text"] == "told"
-            assert daemon.status()["tools"]["own_clock:make"]["phase"] == "executing"
+            assert daemon.operating().status()["tools"]["own_clock:make"]["phase"] == "executing"
 
     asyncio.run(story())
     assert gone.read_text() == "x"
@@ -397,7 +418,7 @@ def test_limits_of_a_client_outlive_the_daemon_and_a_new_token(file: Path) -> No
 
 def test_everything_of_the_daemons_own_is_protected(file: Path) -> None:
     settings = settings_of(file)
-    protected = Daemon(settings, compile_layers).protected()
+    protected = settings.protected
     folder = str(file.parent)
     assert {f"{folder}/var", f"{folder}/daemon.toml", f"{folder}/answers.json", f"{folder}/aide.json"} <= set(protected)
     own = (settings.tokens_file, settings.ledger_file, settings.schedule_file, settings.key_file, settings.log_folder)

@@ -1,9 +1,10 @@
-"""Folders that are the daemon's own: nobody else may write there.
+"""Folders that are the daemon's own, where nobody else may write, and the socket in one of them.
 
-In: paths. Out: nothing, or why a folder cannot be trusted.
+In: paths. Out: nothing, or why a folder cannot be trusted, or a socket not be made.
 """
 
 import os
+import socket
 import stat
 
 from zcpolicy.daemon.settings import SettingsError
@@ -28,3 +29,19 @@ def not_own(folder: str | os.PathLike[str]) -> str | None:
     if stat.S_IMODE(found.st_mode) & 0o022:
         return "can be written by others"
     return None if os.access(folder, os.W_OK | os.X_OK) else "cannot be written by this user"
+
+
+def remove_stale(path: str) -> None:
+    """A socket that nobody listens on was left by a daemon that was killed. Raises SettingsError for one that is in use."""
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise SettingsError(f"there is something at `{path}` that is no socket")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        try:
+            asking.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+    raise SettingsError(f"somebody listens on `{path}` already")

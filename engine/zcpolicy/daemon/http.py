@@ -1,16 +1,17 @@
 """The daemon over HTTP: the gateway's routes for clients, health for everybody, and how it runs for operators.
 
-In: a `Daemon`'s parts. Out: one ASGI application behind a `Guard`. Every route of an operator's is in `operator_routes`, or given
+In: a host, tokens, what operators see. Out: one ASGI application behind a `Guard`. Every route of an operator's is in `operator_routes`, or given
 by whoever has more to show; the guard has them take an operator's token because they are none of the clients'.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from zcpolicy.daemon.guard import Guard
 from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.operating import Operating
 from zcpolicy.daemon.paths.gateway import routes
 from zcpolicy.daemon.settings import HttpSettings
 from zcpolicy.daemon.tokens import Holder, Tokens, TokensError
@@ -18,7 +19,6 @@ from zcpolicy.daemon.wire import BadInput, only, read_object, text_in
 from zcpolicy.extras import missing
 from zcpolicy.facts import Narrowing
 from zcpolicy.registry.site import OPEN, Site
-from zcpolicy.state.audit import Handles
 
 try:
     from starlette.applications import Starlette
@@ -37,26 +37,12 @@ MAX_READY_SECONDS: Final = 5.0
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What operators see and do. `status`: JSON of everything; `unready`: reasons why no turn should be sent here.
-    `reload`: loads the policy anew, and says what came of it. `handles`: the state that tools share. `note`: puts on record what
-    an operator did, and who: before it is done, so that nothing is done that cannot be put there.
-    """
-
-    status: Callable[[], Json]
-    unready: Callable[[], Awaitable[Sequence[str]]]
-    reload: Callable[[], Awaitable[Json]]
-    handles: Handles
-    note: Callable[[str, str, str], None]
-
-
 def application(
     host: Host,
     agents: Collection[str],
     tokens: Tokens,
     settings: HttpSettings,
-    shown: Shown,
+    shown: Operating,
     port: Callable[[], int],
     *,
     operator_routes: Sequence[Route] = (),
@@ -85,7 +71,7 @@ def key_of(holder: Holder) -> str:
     return f"token {holder.name}"
 
 
-def _health(shown: Shown) -> list[Route]:
+def _health(shown: Operating) -> list[Route]:
     async def alive(_request: Request) -> Response:
         return JSONResponse({"alive": True})
 
@@ -110,7 +96,7 @@ class _Operators:
 
     host: Host
     tokens: Tokens
-    shown: Shown
+    shown: Operating
 
     def routes(self) -> list[Route]:
         return [

@@ -10,17 +10,18 @@ import signal
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import monotonic, time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.approvals import Questions
 from zcpolicy.daemon.doors import Doors
 from zcpolicy.daemon.factories import listen, registered
-from zcpolicy.daemon.folders import make_own
+from zcpolicy.daemon.folders import make_own, remove_stale
 from zcpolicy.daemon.host import Host, Models
 from zcpolicy.daemon.keeping import keep
-from zcpolicy.daemon.log.chain import DecisionLog, LogError
+from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.models import models_of
+from zcpolicy.daemon.operating import Operating
 from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import Ran, later
 from zcpolicy.daemon.paths.step import WorkflowStep, run_procedure
@@ -30,19 +31,17 @@ from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError
 from zcpolicy.daemon.supplies import builtin_tools, mcp_servers
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
-from zcpolicy.events import Event, nowhere
+from zcpolicy.events import Event
 from zcpolicy.facts import Narrowing, Session
 from zcpolicy.ledgers.contract import LedgerUnavailable
 from zcpolicy.memory_stores.contract import MemoryUnavailable
 from zcpolicy.program import CompiledError, Program, head_of
 from zcpolicy.registry.site import OPEN, Site
 from zcpolicy.registry.sources import ToolSources
-from zcpolicy.reload.generations import Failure, Generations
+from zcpolicy.reload.generations import Failure, Generations, Reloaded
 from zcpolicy.reload.kept import KeptError
 from zcpolicy.reload.settling import Settling
 from zcpolicy.reload.sources import Compile, PolicySource, Unreadable
-from zcpolicy.reload.targets import AppliedLive, Outcome
-from zcpolicy.reload.targets import Event as Generation
 from zcpolicy.resolver import Resolver
 from zcpolicy.state.caller import Who
 from zcpolicy.state.handles import shipped
@@ -53,6 +52,11 @@ from zcpolicy.state.minting import MintingError
 from zcpolicy.state.versions import SourceVersions
 from zcpolicy.tickets import Ticket
 
+if TYPE_CHECKING:
+    from zcpolicy.daemon.telemetry import Telemetry
+
+RELEASE_SECONDS: Final = 10.0
+"""For what tools share to be released, once the tools are."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _CANNOT_START: Final = (
     SettingsError, TokensError, LedgerUnavailable, MemoryUnavailable, ScheduleError, KeptError, MintingError, Unreadable,
@@ -77,7 +81,7 @@ class Daemon:
         self.handles = shipped(self._versions)
         self._tools = Lifecycle(self.handles, self._versions)
         self.questions = Questions(settings.operators, lambda: self.host)
-        self._telemetry: Callable[[Event], None] = nowhere
+        self._telemetry: Telemetry | None = None
         self.addresses: dict[str, str] = {}
 
     # --- what it does ------------------------------------------------------------------------------------------------
@@ -132,7 +136,6 @@ class Daemon:
         models = self.models()
         self._kept = kept = await asyncio.to_thread(keep, settings, stack)
         self._policy = policy = await self._generations()
-        policy.targets.add(_Noted(kept.log))
         await stack.enter_async_context(policy)
         stack.push_async_callback(self._released)
         sources = await self.sources()
@@ -175,7 +178,7 @@ class Daemon:
         return await asyncio.to_thread(
             Generations.start, source, self._compiler, self.settings.state.folder, make=self.resolver,
             max_staleness=policy.max_staleness, bump=lambda: self._versions.bump("policy"), hangup=True,
-            told=policy.watch, how=self.settling,
+            record=self._reload_went, told=policy.watch, how=self.settling,
         )  # fmt: skip
 
     async def _opened(self, stack: AsyncExitStack, host: Host) -> None:
@@ -188,7 +191,7 @@ class Daemon:
             stack.push_async_callback(_ended, chat)
         if settings.rpc is not None:
             make_own(os.path.dirname(settings.rpc))
-            _remove_stale(settings.rpc)
+            remove_stale(settings.rpc)
             await stack.enter_async_context(await Rpc(host, self._on("rpc")).serve(settings.rpc))
             self.addresses["rpc"] = settings.rpc
         if settings.http is not None:
@@ -208,11 +211,14 @@ class Daemon:
         serving = self.application(host, http, lambda: port)
         port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
         stack.push_async_callback(self.questions.close)
+        waits = self.settings.operators.routes or self.settings.operators.person
+        if waits and not any(one.is_operator and one.revoked is None for one in self._kept.tokens.holders()):
+            self._told("questions wait for operators, and none has a token: `zcpolicy token add NAME --operator`")
         name = f"[{http.address}]" if ":" in http.address else http.address
         self.addresses["http"] = f"http://{name}:{port}"
 
     async def _released(self) -> None:
-        for wrong in await self._tools.shut_down():
+        for wrong in [*await self._tools.shut_down(), *await self.handles.shut_down(RELEASE_SECONDS)]:
             self._told(f"a tool could not be released: {wrong}")
 
     def application(
@@ -226,31 +232,16 @@ class Daemon:
     ) -> Any:
         """All that answers over HTTP, as an ASGI application."""
         from zcpolicy.daemon.approval_routes import approval_routes
-        from zcpolicy.daemon.http import Shown, application, key_of
+        from zcpolicy.daemon.http import application, key_of
 
         asked = approval_routes(self.questions, lambda holder: host.sessions.client("gateway", key_of(holder)))
         return application(
             host, self._on("gateway"), self._kept.tokens, http,
-            Shown(self.status, self.unready, self._reloaded, self.handles, self._note), port,
-            operator_routes=asked, narrowing=narrowing, site=site,
+            self.operating(), port, operator_routes=asked, narrowing=narrowing, site=site,
         )  # fmt: skip
 
     def _on(self, surface: str) -> tuple[str, ...]:
         return tuple(name for name, agent in self.settings.agents.items() if surface in agent.surfaces)
-
-    def protected(self) -> tuple[str, ...]:
-        """What no tool may write: the state folder with all in it, the settings, the socket, scripts, files of secrets."""
-        settings = self.settings
-        secrets = [
-            secret for server in settings.mcp.values() for secret in (*server.env.values(), *server.headers.values())
-        ]
-        secrets += [settings.state.ledger] if not isinstance(settings.state.ledger, str) else []
-        scripts = [
-            agent.model.partition(":")[2] for agent in settings.agents.values() if agent.model.startswith("scripted:")
-        ]
-        files = [settings.state.folder, settings.file, settings.rpc, *scripts]
-        files += [secret.name for secret in secrets if secret.kind == "file"]
-        return tuple(dict.fromkeys(place for file in files if file for place in (file, os.path.realpath(file))))
 
     # --- what the host is made of; the parity harness has it from elsewhere ---------------------------------------------
 
@@ -270,7 +261,11 @@ class Daemon:
     def resolver(self, program: Program, generation: int, files: tuple[str, ...]) -> Resolver:
         """The first one. `files`: those of the policy."""
         return Resolver(
-            program, generation=generation, policy_files=files, protected=self.protected(), ledger=self._kept.ledger
+            program,
+            generation=generation,
+            policy_files=files,
+            protected=self.settings.protected,
+            ledger=self._kept.ledger,
         )
 
     def approvers(self) -> Mapping[str, Approvers]:
@@ -280,7 +275,8 @@ class Daemon:
     def record(self, event: Event) -> None:
         """Puts on record what happens. Raises LogError: then it does not happen."""
         self._kept.log(event)
-        self._telemetry(event)
+        if self._telemetry is not None:
+            self._telemetry(event)
 
     def place(self, session: Session) -> None:
         """What is true in every session. Facts that the policy declares and nobody sets are never there."""
@@ -310,87 +306,25 @@ class Daemon:
         if ran.refused:
             self._told(f"a scheduled run of agent {ran.job.agent} did not begin: {ran.refused}")
 
-    # --- what operators see --------------------------------------------------------------------------------------------
+    def _reload_went(self, done: Reloaded | Failure) -> None:
+        """A new generation, or a failure that is another than the last."""
+        went = isinstance(done, Reloaded)
+        told = {"changed": list(done.changed)} if isinstance(done, Reloaded) else done.to_json()
+        self._kept.log.note("reload", went=went, generation=done.generation, **told)
+        if self._telemetry is not None:
+            self._telemetry.reloaded(went=went)
 
-    def status(self) -> dict[str, Any]:
-        """JSON: the policy in force with the last failure, targets and staleness; what goes on; what is wrong."""
-        host = self.host
-        return {
-            "policy": self._policy.status(),
-            "agents": {name: list(agent.surfaces) for name, agent in self.settings.agents.items()},
-            "addresses": self.addresses,
-            "sessions": len(host.sessions),
-            "turns": host.doors.turns,
-            "approvals": len(self.questions),
-            "tools": self._tools.status(),
-            "jobs": len(self._kept.schedule.jobs),
-            "draining": host.doors.closing,
-            "uptime": round(monotonic() - self._began, 3),
-        }
-
-    async def unready(self) -> list[str]:
-        """Why no turn should be sent here; nothing if there is no reason."""
-        found: list[str] = []
-        if self.host.doors.closing:
-            found.append("the daemon is about to stop")
-        if self._policy.resolver.newest.suspended:
-            found.append(f"the policy decides nothing: {self._policy.resolver.newest.suspended}")
-        try:
-            await asyncio.to_thread(self._kept.ledger.now, time())
-        except LedgerUnavailable as error:
-            found.append(f"the ledger is unavailable: {error}")
-        try:
-            await asyncio.to_thread(self._kept.tokens.holders)
-        except TokensError as error:
-            found.append(str(error))
-        return found
-
-    def _note(self, did: str, what: str, by: str) -> None:
-        self._kept.log.note(did, what=what, by=by)
-
-    async def _reloaded(self) -> dict[str, Any]:
-        done = await self._policy.reload()
-        if isinstance(done, Failure):
-            return {"reloaded": False, "failure": done.to_json()}
-        return {"reloaded": True, "generation": done.generation, "new": done.is_new, "changed": list(done.changed)}
-
-
-class _Noted:
-    """Puts on record under which policy calls are decided from now on."""
-
-    name = "log"
-
-    def __init__(self, log: DecisionLog) -> None:
-        self._log = log
-
-    async def take(self, event: Generation) -> Outcome:
-        """Raises LogError: then the status says that it was rejected."""
-        self._log.note("generation", generation=event.generation, changed=list(event.changed))
-        return AppliedLive()
+    def operating(self) -> Operating:
+        """What operators see and do."""
+        return Operating(
+            self.settings, self.host, self._kept, self._policy, self._tools, self.handles, self.questions,
+            self.addresses, self._began,
+        )  # fmt: skip
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait((task,))
-
-
-def _remove_stale(path: str) -> None:
-    """A socket that nobody listens on was left by a daemon that was killed. Raises SettingsError for one that is in use."""
-    import socket
-    import stat
-
-    try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise SettingsError(f"there is something at `{path}` that is no socket")
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        try:
-            asking.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
-            return
-    raise SettingsError(f"somebody listens on `{path}` already")
 
 
 def _line(error: BaseException) -> str:

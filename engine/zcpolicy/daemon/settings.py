@@ -212,6 +212,20 @@ class Settings:
         return os.path.join(self.state.folder, name)
 
     @property
+    def protected(self) -> tuple[str, ...]:
+        """What no tool may write: the state folder with all in it, the settings, the socket, scripts, files of secrets."""
+        secrets = [
+            secret for server in self.mcp.values() for secret in (*server.env.values(), *server.headers.values())
+        ]
+        secrets += [self.state.ledger] if not isinstance(self.state.ledger, str) else []
+        scripts = [
+            agent.model.partition(":")[2] for agent in self.agents.values() if agent.model.startswith("scripted:")
+        ]
+        files = [self.state.folder, self.file, self.rpc, *scripts]
+        files += [secret.name for secret in secrets if secret.kind == "file"]
+        return tuple(dict.fromkeys(place for file in files if file for place in (file, os.path.realpath(file))))
+
+    @property
     def tokens_file(self) -> str:
         """Who may come in."""
         return self.inside("tokens.json")

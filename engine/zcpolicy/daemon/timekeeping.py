@@ -12,12 +12,16 @@ from time import time
 from typing import Final
 
 from zcpolicy.daemon.host import Host
-from zcpolicy.daemon.paths.run import Ran, run_due
+from zcpolicy.daemon.paths.run import Ran, run_job
 from zcpolicy.daemon.schedule import Job, Schedule, ScheduleError
 from zcpolicy.daemon.settings import JobSettings
 
 TICK_SECONDS: Final = 0.5
 """Seconds between two looks at the schedule."""
+AGAIN_SECONDS: Final = 5.0
+"""After which a job is tried again whose schedule could not be kept."""
+MAX_RUNNING: Final = 20
+"""Scheduled runs at a time; others begin when one of them has ended."""
 OF_SETTINGS: Final = "settings "
 """How the ids of the operator's jobs begin."""
 
@@ -40,12 +44,29 @@ def jobs_of(settings: Sequence[JobSettings], now: float) -> tuple[Job, ...]:
 async def keep_time(
     host: Host, schedule: Schedule, failed: Callable[[str], None], ran: Callable[[Ran], None] = lambda _ran: None
 ) -> None:
-    """Runs what is due, again and again. `failed`: is told of a schedule that cannot be kept; it is tried again."""
-    while True:
-        if not host.doors.closing:
-            try:
-                for one in await run_due(host, schedule, time()):
-                    ran(one)
-            except (ScheduleError, OSError) as error:
-                failed(str(error))
-        await asyncio.sleep(TICK_SECONDS)
+    """Runs what is due, again and again: jobs beside each other, each of them once at a time. Cut off, it cuts off what runs.
+
+    `failed`: is told of a schedule that cannot be kept; the job is tried again.
+    """
+    running: dict[str, asyncio.Task[None]] = {}
+
+    async def one(job: Job) -> None:
+        try:
+            went = await run_job(host, schedule, job, time())
+        except (ScheduleError, OSError) as error:
+            failed(f"the schedule cannot be kept: {error}")
+            await asyncio.sleep(AGAIN_SECONDS)
+        else:
+            if went is not None:
+                ran(went)
+        finally:
+            del running[job.id]
+
+    async with asyncio.TaskGroup() as group:
+        while True:
+            for job in schedule.jobs:
+                if host.doors.closing or len(running) >= MAX_RUNNING or job.at > time():
+                    break
+                if job.id not in running:
+                    running[job.id] = group.create_task(one(job))
+            await asyncio.sleep(TICK_SECONDS)

@@ -69,12 +69,17 @@ async def run_due(host: Host, schedule: Schedule, now: float, *, site: Site = OP
 
     Raises ScheduleError, OSError where it cannot be kept.
     """
-    ran: list[Ran] = []
-    for job in schedule.jobs:
-        line = schedule.take(job, now)
-        if line is not None:
-            ran.append(await _run(host, schedule, job, line, site))
-            schedule.keep()
+    ran = [await run_job(host, schedule, job, now, site=site) for job in schedule.jobs]
+    return [one for one in ran if one is not None]
+
+
+async def run_job(host: Host, schedule: Schedule, job: Job, now: float, *, site: Site = OPEN) -> Ran | None:
+    """The same of one job; None: it is not due, or somebody else has taken it."""
+    line = schedule.take(job, now)
+    if line is None:
+        return None
+    ran = await _run(host, schedule, job, line, site)
+    schedule.keep()
     return ran
 
 
