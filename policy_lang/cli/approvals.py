@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -173,7 +174,7 @@ def _human(questions: list[dict[str, Any]]) -> Iterable[Piece]:
 
 def _left(one: dict[str, Any]) -> str:
     due, paused = one.get("due"), one.get("paused") is True
-    left = "" if not isinstance(due, int | float) else f", {max(0, round(due))} s left"
+    left = f", {max(0, round(due))} s left" if isinstance(due, int | float) and isfinite(due) else ""
     said = ", answered" if one.get("answered") is True else ""
     return f"{left}{', its turn has paused' if paused else ''}{said}"
 

@@ -5,12 +5,14 @@ In: a TOML file. Out: findings; with `--check` nothing else. Status 0 after an o
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from policy_lang.cli.daemon_url import TOKEN_VARIABLE
 from policy_lang.cli.errors import CommandError
 from policy_lang.cli.loading import complain, existing
 from policy_lang.cli.options import format_option
@@ -53,6 +55,10 @@ def _serve(path: Path, settings: "Settings") -> int:
     from zcpolicy.daemon.serving import Daemon, StartFailed
     from zcpolicy.reload.sources import Broken
 
+    if TOKEN_VARIABLE in os.environ:
+        raise CommandError(
+            f"the variable {TOKEN_VARIABLE} is set: tools that the daemon starts would have an operator's token; unset it"
+        )
     sys.path.insert(0, str(path.absolute().parent))  # where tools and chats of the operator's own lie
     try:
         asyncio.run(Daemon(settings, compile_layers, _told).run())

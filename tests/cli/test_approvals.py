@@ -50,8 +50,8 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
     file = lay_out(tmp_path / "desk", pause="0s")
     asker, operator = token(file, "ann"), token(file, "olga", "operator")
     mine = operator["authorization"].removeprefix("Bearer ")
-    monkeypatch.setenv("ZCPOLICY_TOKEN", mine)
     with Process(file) as process:
+        monkeypatch.setenv("ZCPOLICY_TOKEN", mine)
         yield Office(process, asker, mine, file)
 
 
@@ -108,6 +108,18 @@ def test_options_in_the_wrong_place_do_not_send_the_token_elsewhere(cli: Cli, mo
     monkeypatch.setenv("ZCPOLICY_TOKEN", "zcp_x")
     ran = cli("approvals", "--url", "https://127.0.0.1:1", "list")
     assert (ran.status, ran.err) == (2, "zcpolicy: options stand after `list`; see zcpolicy approvals --help\n")
+
+
+def test_a_daemon_does_not_hand_its_operators_token_to_tools(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = lay_out(tmp_path / "desk")
+    monkeypatch.setenv("ZCPOLICY_TOKEN", "zcp_x")
+    message = (
+        "the variable ZCPOLICY_TOKEN is set: tools that the daemon starts would have an operator's token; unset it"
+    )
+    assert cli("serve", str(file)) == (2, "", f"zcpolicy: {message}\n")
+    assert cli("serve", "--check", str(file)).status == 0
 
 
 def test_a_file_with_a_token(office: Office, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -502,6 +502,29 @@ def test_a_client_cannot_take_up_the_room_of_others(folder: Path, monkeypatch: p
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    ("bound", "size", "note"),
+    [
+        ("MAX_QUESTION_CHARACTERS", 50, "the question has more than 50 characters"),
+        ("MAX_HELD_OF_CLIENT", 50, "the client has as many questions waiting as it may"),
+        ("MAX_HELD_CHARACTERS", 50, "there are as many questions waiting as there may be"),
+        ("MAX_QUESTIONS", 0, "there are as many questions waiting as there may be"),
+    ],
+)
+def test_what_there_is_no_room_for_nobody_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, bound: str, size: int, note: str
+) -> None:
+    monkeypatch.setattr(approvals, bound, size)
+
+    async def story() -> None:
+        async with at(lay_out(folder, pause="0s")) as desk:
+            assert (await desk.turn())["status"] == "done"
+            notes = [one["data"]["note"] for one in lines(folder) if one["data"].get("outcome") == "nothing"]
+            assert notes == [note]
+
+    asyncio.run(story())
+
+
 def test_news_are_waited_for(folder: Path) -> None:
     async def story() -> None:
         async with at(lay_out(folder, pause="0s")) as desk:
