@@ -158,7 +158,7 @@ def test_a_token_is_given_out_and_taken_back_over_http(file: Path) -> None:
     async def story() -> None:
         async with serving(file) as (_, client):
             made = await client.post("/tokens", headers=root, json={"name": "ben"})
-            assert made.status_code == 201
+            assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
             ben = {"authorization": f"Bearer {made.json()['token']}"}
             assert (await client.post("/turn", headers=ben, json=TURN)).status_code == 200
             listed = (await client.get("/tokens", headers=root)).json()["tokens"]

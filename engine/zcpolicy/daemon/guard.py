@@ -27,6 +27,8 @@ CLIENTS: Final = ("/turn", "/tools")
 
 _WITH_BODY: Final = ("POST", "PUT", "PATCH", "DELETE")
 
+_NOT_KEPT: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -150,9 +152,11 @@ class Guard:
             raise Answer(408, "the request takes too long") from None
 
     def _in_time(self, send: Send) -> Send:
-        """What goes out has to be taken in time: a client that does not read is cut off."""
+        """What goes out has to be taken in time: a client that does not read is cut off. Nothing of it is kept on the way."""
 
         async def timed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *_NOT_KEPT]}
             async with asyncio.timeout(self.settings.seconds):
                 await send(message)
 
@@ -209,6 +213,7 @@ async def _say(send: Send, answer: Answer) -> None:
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
+        *_NOT_KEPT,
         *((name.encode(), value.encode()) for name, value in answer.headers.items()),
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
