@@ -310,7 +310,7 @@ class Daemon:
         """A new generation, or a failure that is another than the last."""
         went = isinstance(done, Reloaded)
         told = {"changed": list(done.changed)} if isinstance(done, Reloaded) else done.to_json()
-        self._kept.log.note("reload", went=went, generation=done.generation, **told)
+        self._kept.log.note("reload", **{**told, "went": went, "generation": done.generation})
         if self._telemetry is not None:
             self._telemetry.reloaded(went=went)
 
