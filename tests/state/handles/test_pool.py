@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -114,6 +115,7 @@ class Pool(RuleBasedStateMachine):
 
 
 TestPool = Pool.TestCase
+TestPool.settings = settings(max_examples=max(120, settings().max_examples))
 
 
 class Line:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
@@ -90,6 +91,7 @@ def _room(rate: Rate, done: list[float], now: float, times: int) -> bool:
 
 
 TestRated = Rated.TestCase
+TestRated.settings = settings(max_examples=max(120, settings().max_examples))
 
 
 def limiter(

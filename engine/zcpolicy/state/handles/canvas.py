@@ -115,9 +115,7 @@ class OwnCanvases:
         """To the frames that come from now on, on a new canvas where there is none. Raises Full, TypeError, ValueError."""
         with self._all.lock:
             canvas = self._canvas(name)
-            if len(canvas.watchers) >= MAX_SUBSCRIBERS:
-                canvas.watchers = [one for one in canvas.watchers if not one.scope.is_over]
-            if len(canvas.watchers) >= MAX_SUBSCRIBERS:
+            if canvas.watched() >= MAX_SUBSCRIBERS:
                 raise Full(f"there is room for {MAX_SUBSCRIBERS} subscribers of one canvas, and no more")
             watcher = Watcher(self._scope)
             canvas.watchers.append(watcher)

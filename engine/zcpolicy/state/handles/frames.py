@@ -50,7 +50,7 @@ class Watcher:
         """One that is too far behind gets none of it, and no more."""
         if len(self.behind) >= MAX_BEHIND:
             self.drop("too slow", 1)
-        else:
+        elif self.dropped is None:
             self.behind.append(frame)
             self._wake()
 
@@ -95,8 +95,12 @@ class Canvas:
             self.frames.popleft()
         for watcher in self.watchers:
             watcher.hand(frame)
-        self.watchers = [one for one in self.watchers if one.dropped is None]
         return frame
+
+    def watched(self) -> int:
+        """How many watch it. Those that are dropped, or whose calls are over, are not kept any longer."""
+        self.watchers = [one for one in self.watchers if one.dropped is None and not one.scope.is_over]
+        return len(self.watchers)
 
     def drop_all(self, why: str) -> None:
         """Nobody watches it any more."""
