@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGTERM
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -561,3 +563,21 @@ def test_a_process_that_is_started_anew_has_no_question_and_no_turn(folder: Path
         assert client.post("/turn", json=again, headers=asker).status_code == 404
         assert client.post("/turn", json=TURN, headers=asker).json()["status"] == "paused"  # asked about anew
         assert client.get("/status", headers=operator).json()["approvals"] == 1
+
+
+def test_a_turn_that_waits_is_answered_while_the_daemon_drains(folder: Path) -> None:
+    file = lay_out(folder)
+    asker, operator = token(file, "ann"), token(file, "olga", "operator")
+    found: list[dict[str, Any]] = []
+    with Process(file) as process, process.client() as client:
+        turn = Thread(target=lambda: found.append(client.post("/turn", json=TURN, headers=asker).json()))
+        turn.start()
+        with process.client() as other:
+            question = other.get("/approvals?wait=10", headers=operator).json()["questions"][0]
+            process.signal(SIGTERM)
+            assert other.post("/turn", json=TURN, headers=asker).status_code == 503
+            answer = other.post(f"/approvals/{question['id']}", json={"answer": "yes"}, headers=operator)
+            assert answer.status_code == 200
+            turn.join()
+        assert process.ends() == 0
+    assert found[0]["text"] == "kept"
