@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final, Literal
 
+    from zcpolicy.limit_text import TextLimit
     from zcpolicy.shapes import Answer, Limit, RiskClass
 
     Platform = Literal["posix", "windows"]
@@ -223,11 +224,12 @@ _KEPT: Final = {
 
 
 class Narrowing:
-    """What a host takes away from one run: it never gives. Tools are exact names.
+    """What a host takes away from one run: it never gives. Tools are exact names, `"shell"` or `("server", "name")`.
 
     `only`: nothing else may be called; an empty one means nothing at all. `deny`, `ask`: tools. `autonomy`:
-    `readonly`, `supervised`, `full`, or an answer for each class. `limits`: compiled limits, whose `tools` are left
-    out or packed ids of the program. `exclude_memory`: no memory at all. Raises FactsError.
+    `readonly`, `supervised`, `full`, or an answer for each class. `limits`: as the language writes them, without the first
+    word: `"20 calls to shell per hour"`; or compiled ones, whose `tools` are left out or packed ids of the program.
+    `exclude_memory`: no memory at all. Raises FactsError; a name that is no tool of the policy is a ResolveError at `resolve`.
     """
 
     __slots__ = ("ask", "autonomy", "deny", "exclude_memory", "limits", "only")
@@ -239,7 +241,7 @@ class Narrowing:
         deny: Iterable[ToolName] = (),
         ask: Iterable[ToolName] = (),
         autonomy: str | Mapping[RiskClass, Answer] | None = None,
-        limits: Iterable[Limit] = (),
+        limits: Iterable[str | Limit | TextLimit] = (),
         exclude_memory: bool = False,
     ) -> None:
         self.only = None if only is None else _tools(only, "only")
@@ -285,13 +287,27 @@ def _autonomy(value: object) -> dict[RiskClass, Answer] | None:
     return {one: answers[one] for one in classes}
 
 
-def _limits(limits: Iterable[Limit]) -> tuple[Limit, ...]:
-    from copy import deepcopy
+def _limits(limits: Iterable[str | Limit | TextLimit]) -> tuple[Limit | TextLimit, ...]:
+    _is(not isinstance(limits, str) and not hasattr(limits, "keys"), "`limits` is a list of limits")
+    return tuple(map(_limit, limits))
 
+
+def _limit(limit: Any) -> Limit | TextLimit:
     from zcpolicy.validate import LIMIT
 
-    found = tuple(map(deepcopy, limits))
-    _is(all(LIMIT(limit, 0) for limit in found), "`limits` holds what is no limit")
+    text = limit if isinstance(limit, str) else getattr(limit, "text", None)
+    if isinstance(text, str):
+        from zcpolicy.limit_text import read_limit
+
+        try:
+            return read_limit(text)
+        except ValueError as error:
+            raise FactsError(str(error)) from None
+    from copy import deepcopy
+
+    compiled: Any = limit
+    _is(LIMIT(compiled, 0), "`limits` holds what is no limit")
+    found: Limit = deepcopy(compiled)
     return found
 
 

@@ -16,7 +16,7 @@ from zcpolicy.facts import Entry, Narrowing, Session
 from zcpolicy.lineage import kept_up, placed, session_for
 from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, is_tool_name, skeleton
-from zcpolicy.narrowing import body_of, portable, restored
+from zcpolicy.narrowing import body_of, portable, refuse_unknown, restored
 from zcpolicy.plan import Plan
 from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
@@ -39,19 +39,23 @@ if TYPE_CHECKING:
 
 MAX_UNKNOWN_NAMES: Final = 4_096
 """Names of tools that do not exist which are remembered, so that asking again is cheap."""
+MAX_ONCE: Final = 100_000
+"""Tools of earlier policies, the last one's aside, that narrowings may still name."""
 
 
 class _Generations:
     """The resolvers of one policy, of which only the newest decides.
 
     `exclusive`: held from the last look at a call until it is on record, and while a generation is published. `lapsed`: why
-    no generation may decide any more, "" as long as the newest may.
+    no generation may decide any more, "" as long as the newest may. `once`: the tools of the earlier generations: hosts go
+    on naming those in narrowings.
     """
 
-    __slots__ = ("exclusive", "lapsed", "newest")
+    __slots__ = ("exclusive", "lapsed", "newest", "once")
 
     def __init__(self, first: Resolver) -> None:
         self.newest = first
+        self.once: set[ToolName] = set()
         self.exclusive = RLock()
         self.lapsed: Callable[[], str] | None = None
 
@@ -196,6 +200,8 @@ class Resolver(Sealed):
             made: Resolver = object.__new__(Resolver)
             whole = old._files if files is None else (old._files[0], files)
             _fill(made, program, number, old.ledger, whole, why, _own(old).clients, line)
+            if program is not old.program:
+                line.once = {*sorted(line.once, key=str)[:MAX_ONCE], *old.program.tools}
             line.newest = made
             stacks = [*_own(old).by_agent.values(), *(run.stack for run in executions_of(old))]
             for stack in stacks:  # what they remember of the old policy must not decide again
@@ -222,9 +228,12 @@ class Resolver(Sealed):
 
         Raises UnknownAgent, ResolveError (not delegable, no delegation left, a child's session without its delegator,
         a skill that is not the agent's, a fact that is needed and never supplied, a label or a fact of the context that is
-        nearly a declared one), CompiledError, SealError.
+        nearly a declared one, a narrowing that names what is no tool), CompiledError, SealError.
         """
         self._must_fit(session)
+        if narrowing is not None:
+            newest = _own(self.newest)
+            refuse_unknown(narrowing, newest.tool_ids, newest.line.once)
         charged = parent is not None and not (later and agent == parent.agent)
         return self.newest._resolve(
             agent, session, surface, narrowing, parent, skills, independent, later, charged=charged

@@ -71,7 +71,7 @@ def must_fit(session: Session, program: Program) -> None:
 
 
 def narrowing_from(text: str | None, program: Program) -> Narrowing | None:
-    """The narrowing, or None where nothing is narrowed; its limits name tools of the program.
+    """The narrowing, or None where nothing is narrowed; it names tools of the program.
 
     Raises:
         CommandError: as `session_from`.
@@ -83,15 +83,18 @@ def narrowing_from(text: str | None, program: Program) -> Narrowing | None:
         if key in said:
             said[key] = [_tool(one, "--narrow", key) for one in _list(said[key], "--narrow", key)]
     if "limits" in said:
-        from policy_lang.cli.limits import read_limit
-
-        said["limits"] = [read_limit(one, program) for one in _texts(said["limits"], "--narrow", "limits")]
+        said["limits"] = _texts(said["limits"], "--narrow", "limits")
     if not isinstance(said.get("autonomy", ""), dict | str):
         raise _wrong("--narrow", "autonomy", "a level or an object")
+    from zcpolicy.narrowing import refuse_unknown
+    from zcpolicy.refusals import ResolveError
+
     try:
-        return Narrowing(**said)
-    except FactsError as error:
+        found = Narrowing(**said)
+        refuse_unknown(found, program.tools)
+    except (FactsError, ResolveError) as error:
         raise CommandError(f"--narrow: {error}") from None
+    return found
 
 
 def _object(text: str, option: str, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""A tool as it is written on the command line and in JSON → the name that a program knows it by.
+"""A tool as it is written on the command line → the name that a program knows it by.
 
-In: `github/get_me`, `'github/"odd name"'`; a string or a list of two from JSON. Out: a string for a tool of the
-host, (server, name) for a tool of an MCP server. Exact names only: no patterns, groups or `any`.
+In: `github/get_me`, `'github/"odd name"'`. Out: as of `zcpolicy.tool_text`; what is none is an error of the command.
 """
 
 from __future__ import annotations
 
 from policy_lang.cli.errors import CommandError
+from zcpolicy.tool_text import read_tool as _read
+from zcpolicy.tool_text import written as written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,50 +20,7 @@ def read_tool(text: str) -> ToolName:
     Raises:
         CommandError: the text is no reference, or a pattern.
     """
-    first, rest = _part(text, text)
-    if not rest:
-        return first
-    if not rest.startswith("/"):
-        raise _no_tool(text)
-    second, rest = _part(rest[1:], text)
-    if rest:
-        raise _no_tool(text)
-    return (first, second)
-
-
-def written(tool: ToolName | tuple[str | None, str]) -> str:
-    """A tool as the language writes it."""
-    parts = (tool,) if isinstance(tool, str) else tuple(part for part in tool if part is not None)
-    return "/".join(part if _is_plain(part) else _quoted(part) for part in parts)
-
-
-def _part(text: str, whole: str) -> tuple[str, str]:
-    """One name at the start of the text, and what follows it."""
-    if text.startswith('"'):
-        from json import JSONDecodeError, JSONDecoder
-
-        try:
-            name, end = JSONDecoder(strict=False).raw_decode(text)
-        except JSONDecodeError:
-            raise CommandError(f"`{whole}` holds a string that is not closed") from None
-        return str(name), text[end:]
-    name = text.partition("/")[0]
-    if "*" in name or name == "any" or name.startswith("@"):
-        raise CommandError(f"`{whole}` means several tools; name one (a `*` in quotes is literal)")
-    if not _is_plain(name):
-        raise _no_tool(whole)
-    return name, text[len(name) :]
-
-
-def _is_plain(name: str) -> bool:
-    return bool(name) and (name[0].isalpha() or name[0] == "_") and name.replace("-", "_").replace("_", "a").isalnum()
-
-
-def _quoted(name: str) -> str:
-    from json import dumps
-
-    return dumps(name, ensure_ascii=not name.isprintable())
-
-
-def _no_tool(text: str) -> CommandError:
-    return CommandError(f"`{text}` names no tool; write `name`, `server/name`, and other characters in double quotes")
+    try:
+        return _read(text)
+    except ValueError as error:
+        raise CommandError(str(error)) from None

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from policy_lang.cli.errors import CommandError
-from policy_lang.cli.limits import read_limit
+from policy_lang.cli.facts import narrowing_from
 from policy_lang.cli.tool_name import read_tool, written
 from policy_lang.compile import compile_text
 from zcpolicy.exact import thawed
+from zcpolicy.narrowing import body_of
 from zcpolicy.program import agent_of
 
 from .conftest import Cli
@@ -243,7 +244,12 @@ def test_a_limit_is_what_the_language_makes_of_it(limit: str) -> None:
     assert program is not None
     agent = agent_of(program, "a")
     assert agent is not None
-    assert read_limit(limit, program) == {**thawed(agent["body"].get("limits", [])[0]), "pot": "narrowing"}
+    narrowing = narrowing_from(json.dumps({"limits": [limit]}), program)
+    assert narrowing is not None
+    bound = body_of(narrowing, program, {name: number for number, name in enumerate(program.tools)}).data.get(
+        "limits", ()
+    )
+    assert thawed(bound) == {**thawed(agent["body"].get("limits", [])[0]), "pot": "narrowing"}
 
 
 @pytest.mark.parametrize(
@@ -257,8 +263,27 @@ def test_a_limit_is_what_the_language_makes_of_it(limit: str) -> None:
 def test_no_limit(limit: str) -> None:
     program = compile_text(f"zcpolicy 1\n{TOOLS}agent a {{ autonomy full; connect b; allow s/get }}\n").program
     assert program is not None
-    with pytest.raises(CommandError):
-        read_limit(limit, program)
+    with pytest.raises(CommandError, match=r"^--narrow: "):
+        narrowing_from(json.dumps({"limits": [limit]}), program)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "said"),
+    [
+        ({"deny": ["git_status"]}, '`git_status`, which is no tool: write `("git", "git_status")`'),
+        ({"ask": ["@reads"]}, "takes exact names, and `@reads` is a pattern"),
+        ({"only": ["read_fil"]}, "did it mean `read_file`?"),
+        ({"limits": ["3 calls to git_status per hour"]}, 'write `("git", "git_status")`'),
+    ],
+)
+def test_a_narrowing_names_tools_of_the_policy(cli: Cli, narrow: dict[str, list[str]], said: str) -> None:
+    Path("t.zcpolicy").write_text(
+        "zcpolicy 1\ntool read_file() risk read\ntool git/git_status() risk read\nagent a { allow any }\n",
+        encoding="utf-8",
+    )
+    ran = cli("decide", "t.zcpolicy", "--agent", "a", "read_file", "--narrow", json.dumps(narrow))
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
 
 
 # --- compiled policies ---------------------------------------------------------------------------------

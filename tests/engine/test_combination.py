@@ -114,7 +114,8 @@ NARROWINGS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", NARROWINGS)
 def test_the_hosts_narrowing(case: str) -> None:
     said, reason = NARROWINGS[case]
-    resolver = Resolver(program([MAIL], body("a", ALLOW)))
+    others = [tool("read"), tool("gh/mail")]
+    resolver = Resolver(program([MAIL, *others], body("a", ALLOW)))
     execution = resolver.resolve("a", session=Session(interactive=True), narrowing=Narrowing(**said))
     assert execution.decide("mail", {"to": "me@x"}).reason == reason
 

@@ -29,7 +29,7 @@ NARROWINGS: dict[str, dict[str, Any]] = {
     "autonomy": {"autonomy": "free"},
     "autonomy of some classes": {"autonomy": {"read": "allow"}},
     "autonomy of another answer": {"autonomy": {"read": "yes", "low": "ask", "medium": "ask", "high": "ask"}},
-    "limits": {"limits": ["20 calls"]},
+    "limits": {"limits": ["many calls"]},
     "exclude_memory": {"exclude_memory": 1},
 }
 

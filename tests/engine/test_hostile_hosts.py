@@ -2,6 +2,7 @@
 
 import enum
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -202,27 +203,79 @@ MISSPELT: dict[Any, str] = {
     "File_Read": "did it mean `file_read`?",
     "file-raed": "did it mean `file_read`?",
     "file_read ": "did it mean `file_read`?",
-    "gh/get_me": "did it mean `get_me` of server `gh`?",
-    "mcp__gh__get_me": "did it mean `get_me` of server `gh`?",
-    ("gh", "get_mee"): "did it mean `get_me` of server `gh`?",
-    "file_*": "`file_\\*` is a pattern",
-    "\x1b*": "`\\\\u{1b}\\*` is a pattern",
+    "gh/get_me": 'did it mean `("gh", "get_me")`?',
+    "mcp__gh__get_me": 'did it mean `("gh", "get_me")`?',
+    ("gh", "get_mee"): 'did it mean `("gh", "get_me")`?',
+    "get_me": 'write `("gh", "get_me")`',
+    "get-me": 'did it mean `("gh", "get_me")`?',
+    ("hub", "get_me"): 'write `("gh", "get_me")`',
+    ("gh", "file_read"): "write `file_read`",
+    "close": 'write `("gh", "close")` or `("hub", "close")`',
+    "any": "`any` is a pattern",
+    "@reads": "`@reads` is a pattern",
+    "file_*": "`file_*` is a pattern",
+    "\x1b*": "`\\u{1b}*` is a pattern",
+    "delete_all": "names `delete_all`, which is no tool of the policy",
+    ("gh", "push"): "names `gh/push`, which is no tool of the policy",
+    "": "names ``, which is no tool of the policy",
 }
-
-
-def narrowed(part: str, name: Any) -> Narrowing:
-    return Narrowing(deny=[name]) if part == "deny" else Narrowing(ask=[name])
+TOOLS = [tool("file_read"), tool("gh/get_me"), tool("gh/close"), tool("hub/close")]
 
 
 @pytest.mark.parametrize("name", MISSPELT)
-@pytest.mark.parametrize("part", ["deny", "ask"])
-def test_a_narrowing_that_would_withhold_nothing_by_a_slip_is_refused(name: Any, part: Any) -> None:
-    resolver = Resolver(program([tool("file_read"), tool("gh/get_me")], body("a", ALLOW)))
-    with pytest.raises(ResolveError, match=MISSPELT[name].replace("?", r"\?")):
-        resolver.resolve("a", narrowing=narrowed(part, name))
-    for other in ("delete_all", "a", ("gh", "push")):  # no tool, denied anyway
-        resolver.resolve("a", narrowing=narrowed(part, other))
-    assert resolver.resolve("a", narrowing=Narrowing(only=[name])).tools() == ()
+@pytest.mark.parametrize("part", ["deny", "ask", "only"])
+def test_a_narrowing_that_names_no_tool_is_refused(name: Any, part: str) -> None:
+    resolver = Resolver(program(TOOLS, body("a", ALLOW)))
+    given: Any = {part: [name]}
+    with pytest.raises(ResolveError, match=re.escape(MISSPELT[name]) + "$"):
+        resolver.resolve("a", narrowing=Narrowing(**given))
+
+
+def test_so_is_one_whose_limit_does() -> None:
+    resolver = Resolver(program(TOOLS, body("a", ALLOW)))
+    with pytest.raises(ResolveError, match=r"did it mean `file_read`\?"):
+        resolver.resolve("a", narrowing=Narrowing(limits=["3 calls to file_raed per hour"]))
+
+
+FLEET = body("a", rule("allow", "0-3"), connect={"servers": ["gh", "hub"], "tools": "1-3"})
+LESS = body("a", rule("allow", "0-2"), connect={"servers": ["gh", "hub"], "tools": "0-2"})
+
+
+def test_a_narrowing_may_name_what_an_earlier_policy_had() -> None:
+    resolver = Resolver(program(TOOLS, FLEET))
+    given = Narrowing(deny=["file_read"], only=["file_read", ("gh", "close")], limits=["1 calls to file_read"])
+    run = resolver.resolve("a", narrowing=given)
+    ticket = run.ticket()
+    resolver.publish(program(TOOLS[1:], LESS))
+    for one in (
+        run.renewed(),
+        resolver.resolve("a", narrowing=given),
+        resolver.resume(ticket, lambda _id: run.session),
+    ):
+        assert one.tools() == (("gh", "close"),)
+    another = Resolver(program(TOOLS[1:], LESS))  # as after a restart
+    assert another.resume(ticket, lambda _id: run.session).tools() == (("gh", "close"),)
+    with pytest.raises(ResolveError, match="names `file_read`, which is no tool of the policy"):
+        another.resolve("a", narrowing=given)
+
+
+def test_a_limit_of_a_narrowing_is_written_as_in_the_language() -> None:
+    resolver = Resolver(program(TOOLS, FLEET))
+    run = resolver.resolve("a", narrowing=Narrowing(limits=["1 calls to file_read, gh/close per hour"]))
+    run.permit(run.decide("file_read", {}))
+    assert [run.decide(name, {}).reason for name in ("file_read", ("gh", "close"), ("gh", "get_me"))] == [
+        "budget", "budget", "allowed",
+    ]  # fmt: skip
+    later = resolver.resume(run.ticket(), lambda _id: run.session)
+    assert later.decide(("gh", "close"), {}).reason == "budget"
+
+
+@pytest.mark.parametrize(
+    "limits", ["3 calls", ["3"], [""], [3], [{"amount": "3"}], {"amount": "3"}, ["1 calls to s/get_*"]]
+)
+def test_a_limit_that_is_none(limits: Any) -> None:
+    with pytest.raises(FactsError):
+        Narrowing(limits=limits)
 
 
 # --- what is shown -------------------------------------------------------------------------------------------------

@@ -1,22 +1,22 @@
-"""A limit of `--narrow`, as the language writes it without the first word: `20 calls to shell per hour`.
+"""A limit of a narrowing, as the language writes it without the first word: `20 calls to shell per hour`.
 
-In: text. Out: a compiled limit. Read here by hand, so that `decide` on a compiled policy needs no parser; tools
-are exact names.
+In: text. Out: a `TextLimit`: a compiled limit, and apart from it the names of its tools, since the program that they
+are of is not known yet. Read by hand, so that no parser is needed; tools are exact names.
 """
+
+from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from policy_lang.cli.errors import CommandError
-from policy_lang.cli.tool_name import read_tool, written
 from zcpolicy.exact import number_text
-from zcpolicy.program import Program, pack
-from zcpolicy.shapes import Limit, Window
+from zcpolicy.tool_text import read_tool
 from zcpolicy.validate import NO_TOOL_SPENDS
 
 if TYPE_CHECKING:
     from zcpolicy.facts import ToolName
+    from zcpolicy.shapes import Limit, Window
 
 _TOKEN = re.compile(r'\s*(args(?:\.[^\W\d][\w-]*|\."(?:[^"\\]|\\.)*")+|(?:[\w.-]|"(?:[^"\\]|\\.)*"|/)+|,)')
 _NUMBER = re.compile(r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]+(?:_[0-9]+)*)?")
@@ -35,17 +35,20 @@ MAX_LIMIT: Final = 1_000
 """Characters of a limit."""
 
 
-def read_limit(text: str, program: Program) -> Limit:
-    """The limit that the text says.
+class TextLimit(NamedTuple):
+    """`limit`: compiled, but for its tools. `tools`: those that it counts; None: any."""
 
-    Raises:
-        CommandError: it is no limit, or names a tool that the program does not know.
-    """
+    text: str
+    limit: Limit
+    tools: frozenset[ToolName] | None
+
+
+def read_limit(text: str) -> TextLimit:
+    """The limit that the text says. Raises ValueError."""
     reading = _Reading(text)
     amount = reading.next("an amount")
     made = _amount(amount, reading)
-    if reading.takes("to"):
-        made["tools"] = _tools(reading, program)
+    tools = _tools(reading) if reading.takes("to") else None
     if reading.takes("per"):
         made["window"] = _window(reading)
     if reading.takes("for"):
@@ -53,9 +56,9 @@ def read_limit(text: str, program: Program) -> Limit:
         made["each"] = _each(reading)
     if reading.left:
         raise reading.wrong(f"`{reading.left[0]}` is too much")
-    if made["unit"] in NO_TOOL_SPENDS and ("tools" in made or made.get("each", [])[:1] == ["args"]):
+    if made["unit"] in NO_TOOL_SPENDS and (tools is not None or made.get("each", [])[:1] == ["args"]):
         raise reading.wrong(f"no tool spends {made['unit']}")
-    return made
+    return TextLimit(text, made, tools)
 
 
 class _Reading:
@@ -74,9 +77,9 @@ class _Reading:
             self.left.append(found[1])
             at = found.end()
 
-    def wrong(self, why: str) -> CommandError:
+    def wrong(self, why: str) -> ValueError:
         """What to raise."""
-        return CommandError(f"--narrow: `{self.text[:80]}` is no limit: {why}; write `20 calls to shell per hour`")
+        return ValueError(f"`{self.text[:80]}` is no limit: {why}; write `20 calls to shell per hour`")
 
     def next(self, wanted: str) -> str:
         if not self.left:
@@ -124,16 +127,16 @@ def _amount(amount: str, reading: _Reading) -> Limit:
     return made
 
 
-def _tools(reading: _Reading, program: Program) -> str:
-    ids: set[int] = set()
-    known: dict[ToolName, int] = {tool: number for number, tool in enumerate(program.tools)}
+def _tools(reading: _Reading) -> frozenset[ToolName]:
+    found: set[ToolName] = set()
     while True:
-        tool = read_tool(reading.next("a tool"))
-        if tool not in known:
-            raise reading.wrong(f"there is no tool `{written(tool)}`")
-        ids.add(known[tool])
+        name = reading.next("a tool")
+        try:
+            found.add(read_tool(name))
+        except ValueError as error:
+            raise reading.wrong(str(error)) from None
         if not reading.takes(","):
-            return pack(ids)
+            return frozenset(found)
 
 
 def _window(reading: _Reading) -> Window:
