@@ -265,6 +265,27 @@ def test_a_look_that_fails_is_told_and_is_not_the_last(disk: Disk) -> None:
     asyncio.run(story())
 
 
+def test_it_ends_whenever_it_is_told_to(disk: Disk) -> None:
+    """Also at the very moment at which something came."""
+
+    async def look(asked: bool) -> None:
+        await asyncio.sleep(0)
+
+    async def story() -> None:
+        async with asyncio.timeout(30):
+            for turns in range(300):
+                watch = watching.Watch(look, lambda: (), poll=0.001, debounce=0.0, told=False)
+                task = asyncio.create_task(watch.watch())
+                for _ in range(turns % 12):
+                    await asyncio.sleep(0)
+                    watch.request()
+                task.cancel()
+                await asyncio.wait((task,))
+                assert watch.status()["kind"] == "off"
+
+    asyncio.run(story())
+
+
 def test_leaving_ends_everything_and_gives_back_the_folder(disk: Disk) -> None:
     async def story() -> None:
         before = asyncio.all_tasks()

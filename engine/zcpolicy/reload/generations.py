@@ -25,7 +25,7 @@ from zcpolicy.reload.settling import Settling, found_in
 from zcpolicy.reload.sources import Compile, PolicySource, Unreadable, reason
 from zcpolicy.reload.staleness import Staleness
 from zcpolicy.reload.targets import Event, Targets
-from zcpolicy.reload.watching import POLL_SECONDS, Watch
+from zcpolicy.reload.watching import POLL_SECONDS, Watch, ended
 from zcpolicy.resolver import Resolver
 
 __all__ = ["Failure", "Generations", "Make", "Reloaded"]
@@ -279,9 +279,8 @@ class Generations:
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._watching:
-            task.cancel()
-        await asyncio.wait((*self._running, *self._watching))
+        await ended(*self._watching)
+        await asyncio.wait(self._running) if self._running else None
         self._loop = None
         await self.targets.close()
         self.close()

@@ -19,6 +19,9 @@ MAX_TARGETS: Final = 1_000
 ANSWER_SECONDS: Final = 30.0
 """How long a target may take for one generation; then it counts as one that rejected it, until it answers after all."""
 
+CLOSE_SECONDS: Final = 2.0
+"""For which targets that were given up on may still end; then they are left alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -168,7 +171,7 @@ class Targets:
         running = list(self._running)
         for task in running:
             task.cancel()
-        await asyncio.wait(running, timeout=self._seconds) if running else None
+        await asyncio.wait(running, timeout=CLOSE_SECONDS) if running else None
 
     async def _work(self, line: _Line) -> None:
         while line.next is not None:

@@ -25,6 +25,8 @@ POLL_SECONDS: Final = 2.0
 """How often the source is looked at although nothing came."""
 READY_MILLISECONDS: Final = 500
 """After which a watch that has heard nothing says so: by then it hears."""
+CANCEL_SECONDS: Final = 1.0
+"""After which what was cancelled, and has not ended, is cancelled again."""
 MAX_WATCHED_FOLDERS: Final = 1_000
 """Folders that the file system is asked to tell about; more are only looked at now and then."""
 
@@ -94,8 +96,7 @@ class Watch:
                 self._loop.remove_signal_handler(signal.SIGHUP)
             self._loop = None
             if telling is not None:
-                telling.cancel()
-                await asyncio.wait((telling,))
+                await ended(telling)
 
     async def _next(self) -> None:
         """One look, when its time has come."""
@@ -127,7 +128,10 @@ class Watch:
 
     async def _wait(self, seconds: float) -> bool:
         try:
-            await asyncio.wait_for(self._came.wait(), seconds)
+            async with asyncio.timeout(
+                seconds
+            ):  # not `wait_for`: in Python 3.11 it may swallow that the task was cancelled
+                await self._came.wait()
         except TimeoutError:
             return False
         return True
@@ -183,6 +187,14 @@ class Watch:
                 self._came.set()  # what happened before the others are heard of must not be missed
                 stop.set()
                 return
+
+
+async def ended(*tasks: asyncio.Task[Any]) -> None:
+    """Cancels tasks until they are over: one that ends something else at that very moment may not notice the first time."""
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=CANCEL_SECONDS)
 
 
 def _folders(places: tuple[str, ...]) -> Folders:
