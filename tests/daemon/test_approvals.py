@@ -393,6 +393,23 @@ def test_daemons_that_share_a_ledger_answer_their_own_questions(tmp_path: Path, 
     asyncio.run(story())
 
 
+def test_an_answer_that_the_ledger_cannot_take_can_be_given_again(folder: Path, redis_server: RedisServer) -> None:
+    async def story() -> None:
+        file = lay_out(folder, pause="0s")
+        file.write_text(file.read_text().replace('folder = "var"', f'folder = "var"\nledger = "{redis_server.url}"'))
+        async with at(file) as desk:
+            session = (await desk.turn())["session"]
+            question = await desk.paused()
+            redis_server.kill()
+            assert (await desk.answer(question["id"]))[0] == 503
+            assert [one["answered"] for one in (await desk.listed())["questions"]] == [False]
+            redis_server.start()
+            assert (await desk.answer(question["id"]))[0] == 200
+            assert (await desk.turn(resume=True, session=session))["text"] == "kept"
+
+    asyncio.run(story())
+
+
 def test_calls_that_a_call_leads_to_wait_since_they_cannot_pause(folder: Path) -> None:
     inner = {"tool": "memory_store", "arguments": {"text": "one"}}
     steps = [{"calls": [{"tool": "pipeline", "arguments": {"steps": [inner]}}]}, "piped"]
