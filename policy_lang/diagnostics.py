@@ -31,7 +31,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that mend the finding; `safe` ones do not change what a correct policy permits, `check --fix` applies only them."""
+    """Edits that mend the finding; `check --fix` applies only `safe` ones.
+
+    INVARIANT: a safe fix guesses nothing and throws away nothing that somebody may have forgotten to use. What compiles decides
+    the same without it, what does not compile has no more errors and permits nothing through it.
+    """
 
     edits: tuple[Edit, ...]
     safe: bool

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from policy_lang import ast, codes
 from policy_lang.bound import Namespace
 from policy_lang.checks.edits import remove
-from policy_lang.checks.survey import Survey
+from policy_lang.checks.survey import Survey, View
 from policy_lang.checks.usage import Usage, usage
 from policy_lang.diagnostics import Diagnostic, Fix
 from policy_lang.gather import LoadedFile
@@ -36,12 +36,14 @@ def check(survey: Survey) -> Iterator[Diagnostic]:
     used = usage(survey)
     for file in roots:
         for declaration in file.file.declarations:
-            yield from _unused(used, declaration, file)
+            yield from _unused(used, survey, declaration, file)
 
 
-def _unused(used: Usage, node: ast.Declaration, file: LoadedFile) -> Iterator[Diagnostic]:
+def _unused(used: Usage, survey: Survey, node: ast.Declaration, file: LoadedFile) -> Iterator[Diagnostic]:
     match node:
-        case ast.Group() | ast.Let() | ast.Bundle() | ast.Skill() | ast.Profile():
+        case ast.Bundle():
+            yield from _named(used, node, file, _connecting(survey, node, file))
+        case ast.Group() | ast.Let() | ast.Skill() | ast.Profile():
             yield from _named(used, node, file)
         case ast.Server(name=name):
             if ("server", name.text) not in used.names:
@@ -62,11 +64,27 @@ def _unused(used: Usage, node: ast.Declaration, file: LoadedFile) -> Iterator[Di
 
 
 def _named(
-    used: Usage, node: ast.Group | ast.Let | ast.Bundle | ast.Skill | ast.Profile, file: LoadedFile
+    used: Usage, node: ast.Group | ast.Let | ast.Bundle | ast.Skill | ast.Profile, file: LoadedFile, advice: str = ""
 ) -> Iterator[Diagnostic]:
     space = SPACES[type(node)]
     if (space, used.bound.full(file, space, node.name.text)) not in used.names:
-        yield _finding(file, space, node.name, ADVICE.get(space, "drop it, or use it"), node.span)
+        help_text, whole = (advice, None) if advice else (ADVICE.get(space, "drop it, or use it"), node.span)
+        yield _finding(file, space, node.name, help_text, whole)
+
+
+def _connecting(survey: Survey, node: ast.Bundle, file: LoadedFile) -> str:
+    """Where an agent allows tools of the bundle and connects nothing that has them: what to write there."""
+    full = survey.bound.full(file, "bundle", node.name.text)
+    tools = survey.bound.bundles[full].tools if full in survey.bound.bundles else frozenset[int]()
+    for view in survey.agents.values():
+        if any(rule.ids & tools for rule in view.rules["allow"]) and not _connects(survey, view, tools):
+            return f"write `connect {node.name.text}` in `{view.body.name}`, which allows its tools"
+    return ""
+
+
+def _connects(survey: Survey, view: View, tools: frozenset[int]) -> bool:
+    connected = survey.bound.connected(view.body)
+    return connected is None or bool(connected & tools)
 
 
 def _server(node: ast.Server, file: LoadedFile) -> Diagnostic:
@@ -88,7 +106,7 @@ def _label(used: Usage, name: ast.Name, file: LoadedFile) -> Iterator[Diagnostic
 
 
 def _finding(file: LoadedFile, space: str, name: ast.Name, help_text: str, whole: Span | None) -> Diagnostic:
-    fix = Fix((remove(file.source, whole),), safe=True) if whole is not None else None
+    fix = Fix((remove(file.source, whole),), safe=False) if whole is not None else None  # perhaps it was to be used
     return Diagnostic(
         codes.UNUSED_NAME, f"{space} `{name.text}` is never used", file.source, name.span, (), help_text, fix
     )

@@ -13,6 +13,7 @@ from policy_lang.gather import LoadedFile
 from policy_lang.names.scope import Scopes
 from policy_lang.nearest import nearest
 from policy_lang.source import Span
+from policy_lang.syntax.hints import APPROVAL_WORDS
 from policy_lang.tools import Catalogue, fits_glob, show
 
 MAX_GROUPS_DEEP = 100
@@ -187,6 +188,8 @@ class Binder:
             return f"declare server `{server.text}` with a `catalog` or `tool` statement"
         if server is None and ref.name.text in {"all", "everything"}:
             return "every tool is `any`"
+        if server is None and ref.name.text in APPROVAL_WORDS:
+            return "it is no call that could come first: to be asked, write `ask TOOL`"
         return "declare it with a `tool` statement, or add its catalogue"
 
     def _report(

@@ -37,7 +37,8 @@ def odd_characters(source: Source) -> Iterator[Diagnostic]:
     for found in islice(places, MAX_REPORTED):
         at = found.start()
         name = character_name(source.text[at])
-        fix = Fix((Edit(source, Span(at, at + 1), ""),), safe=True)
+        inside = source.text[at - 1 : at].strip() and source.text[at + 1 : at + 2].strip()  # it may part two words
+        fix = Fix((Edit(source, Span(at, at + 1), ""),), safe=not inside)
         help_ = "remove it; a string may spell it with an escape"
         yield Diagnostic(codes.ODD_CHARACTER, f"{name} may not stand here", source, Span(at, at + 1), (), help_, fix)
 

@@ -13,7 +13,7 @@ from policy_lang.diagnostics import Diagnostic, Edit, Fix
 from policy_lang.source import Source, Span
 from policy_lang.syntax.automaton import automaton
 from policy_lang.syntax.driver import Failure
-from policy_lang.syntax.hints import Place, hint
+from policy_lang.syntax.hints import Place, borrowed, hint
 from policy_lang.syntax.layout import CONTINUATION_WORDS, Layout
 
 MAX_EXPECTATIONS: Final = 3
@@ -58,7 +58,9 @@ _MEANT: Final = {
 }  # fmt: skip
 """Words of other languages."""
 
-_GRANTING: Final = frozenset({"allow", "auto_approve"})
+_WITHHOLDING: Final = frozenset({"deny", "ask", "only", "limit"})
+"""Statements that only withhold: where such a word is misspelt, mending it permits nothing. Every other guess is the author's to take."""
+_OPERATOR_SIGNS: Final = frozenset("=<>!&|~^$*%")
 _LISTED: Final = {
     "use": "profile", "connect": "bundle", "skills": "skill", "skill": "skill", "to": "agent", "read": "scope",
     "write": "scope", "label": "label", "scope": "scope",
@@ -131,6 +133,7 @@ class _Explanation:
             or self.missing_end()
             or self.empty_list()
             or self.clause()
+            or self.borrowed()
             or self.misspelt()
             or self.odd_reference()
             or self.unexpected()
@@ -139,7 +142,8 @@ class _Explanation:
     def make(self, code: codes.Code, message: str, help_: str | None, replacement: str | None = None) -> Diagnostic:
         fix = None
         if replacement is not None:
-            fix = Fix((Edit(self.source, self.span, replacement),), safe=replacement not in _GRANTING)
+            misspelt = code is codes.UNKNOWN_STATEMENT and self.text.lower() not in _MEANT
+            fix = Fix((Edit(self.source, self.span, replacement),), safe=misspelt and replacement in _WITHHOLDING)
         return Diagnostic(code, message, self.source, self.span, (), help_, fix)
 
     # --- the beginning of a statement ---
@@ -223,6 +227,15 @@ class _Explanation:
             return None
         return self.make(codes.CLAUSE_ORDER, f"`{self.text}` cannot stand here", help_)
 
+    def borrowed(self) -> Diagnostic | None:
+        """What another language writes so, and this one with other words: no single word mends it."""
+        help_ = borrowed(self.place())
+        return (
+            None
+            if help_ is None
+            else self.make(codes.UNEXPECTED, f"`{self.quoted(self.text)}` cannot stand here", help_)
+        )
+
     def misspelt(self) -> Diagnostic | None:
         wanted = self.wanted()
         if wanted is None:
@@ -231,10 +244,11 @@ class _Explanation:
         return self.make(codes.UNKNOWN_WORD, message, f"did you mean `{wanted}`?", wanted)
 
     def wanted(self) -> str | None:
-        """What was likely meant by the text, of what can stand there."""
+        """What was likely meant by the text, of what can stand there; part of a longer sign means nothing."""
         meant = _MEANT.get(self.text.lower())
         if meant in self.words:
-            return meant
+            rest = self.source.text[self.span.end : self.span.end + 1]
+            return None if self.word is None and rest in _OPERATOR_SIGNS else meant
         found = None if self.word is None else nearest(self.word.lower(), self.words)
         return None if found == self.text else found
 
@@ -264,10 +278,14 @@ class _Explanation:
 
     def _hint(self) -> str | None:
         """Help for what is often written."""
+        return hint(self.place())
+
+    def place(self) -> Place:
+        """The place of the error, as hints look at it."""
         text, failure = self.source.text, self.failure
         before = text[max(failure.statement.start, failure.end - _LOOKED_AT) : failure.end]
         behind = text[failure.at : failure.at + _LOOKED_AT]
-        return hint(Place(self.text, self.word, self.head, before, behind, self.words, self.terminals, self.statements))
+        return Place(self.text, self.word, self.head, before, behind, self.words, self.terminals, self.statements)
 
     def quoted(self, text: str) -> str:
         """The user's text, cut where it is long."""

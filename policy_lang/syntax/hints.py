@@ -16,6 +16,11 @@ _BARE: Final = re.compile(r"[/~.*][^\s,;\])}\"']*+")
 _NAME_BEFORE: Final = re.compile(r"[\w\-]++\Z")
 _MEMBER: Final = re.compile(r"\.([\w\-*]++)")
 _MAX_QUOTED: Final = 40
+_PATTERN_SIGNS: Final = re.compile(r'(?:=~|!~|~=|~|\^=|\$=|\*=)\s*+(?:r?"(?P<text>[^"\\\n]{1,40})")?+')
+_PATTERN_CHARACTERS: Final = frozenset("^$.*+?()[]{}|")
+_TOOL_BEHIND: Final = re.compile(r"[\w\-]++\s++([\w\-*@/]{1,80})")
+APPROVAL_WORDS: Final = ("approval", "approvals", "confirmation", "consent", "permission")
+"""What is asked for, and no tool."""
 _OPERATORS: Final = (
     (re.compile(r"starts?_?-?(?:with)?|begins_?-?(?:with)?|prefix", re.IGNORECASE),
      'write `like "abc*"`, and for a path `under "/folder"`'),
@@ -45,6 +50,34 @@ class Place:
 def hint(place: Place) -> str | None:
     """The help for what is often written, where it fits."""
     return next(filter(None, (one(place) for one in _HINTS)), None)
+
+
+def borrowed(place: Place) -> str | None:
+    """The help for what looks like a misspelt word of the language and is none."""
+    return _pattern_signs(place) or _approval_needed(place)
+
+
+def _pattern_signs(at: Place) -> str | None:
+    """`=~ "secret"`, `!~`, `~=`, `*=`: a pattern somewhere in a text."""
+    found = _PATTERN_SIGNS.match(at.behind)
+    if found is None or "under" not in at.words:
+        return None
+    searched, beside = found["text"], ", with `not` before the whole test" if found[0].startswith("!") else ""
+    if searched is None:
+        return f'write `contains "…"`, or `matches r"…"` for a pattern of the whole text{beside}'
+    if _PATTERN_CHARACTERS.isdisjoint(searched):
+        return f'write `contains "{searched}"`{beside}'
+    left, right = (".*" * (not searched.startswith("^")), ".*" * (not searched.endswith("$")))
+    whole = f"{left}{searched.removeprefix('^').removesuffix('$')}{right}"
+    return f'write `matches r"{whole}"`, which reads the whole text{beside}'
+
+
+def _approval_needed(at: Place) -> str | None:
+    """`require approval for T`: a question, not a call that has to come first."""
+    if at.head != "require" or at.before.split()[1:] not in ([word] for word in APPROVAL_WORDS):
+        return None
+    tool = _TOOL_BEHIND.match(at.behind)
+    return f"`require` names a tool that has to run first; to be asked, write `ask {tool[1] if tool else 'TOOL'}`"
 
 
 def _signs(at: Place) -> str | None:

@@ -92,7 +92,8 @@ def test_a_compiled_policy_is_not_taken_for_text(cli: Cli, tmp_path: Path) -> No
     assert "is compiled" in ran.err
 
 
-UNUSED = "zcpolicy 1\ntool read() risk read\nlet x = 1\nlet y = 2\nagent a { autonomy supervised; allow read }\n"
+ASK = "    ask read\n"
+THRICE = f"zcpolicy 1\ntool read() risk read\nagent a {{\n    autonomy supervised\n    allow read\n{3 * ASK}}}\n"
 
 
 def test_fix_leaves_what_is_not_safe(cli: Cli) -> None:
@@ -103,21 +104,21 @@ def test_fix_leaves_what_is_not_safe(cli: Cli) -> None:
 
 
 def test_fix_applies_safe_fixes_and_checks_again(cli: Cli) -> None:
-    write("a.zcpolicy", UNUSED)
+    write("a.zcpolicy", THRICE)
     ran = cli("check", "a.zcpolicy", "--fix")
     assert ran == (0, "no findings in 1 file\n", "a.zcpolicy: 2 fixed\n")
-    assert Path("a.zcpolicy").read_text(encoding="utf-8") == UNUSED.replace("let x = 1\nlet y = 2\n", "")
+    assert Path("a.zcpolicy").read_text(encoding="utf-8") == THRICE.replace(3 * ASK, ASK)
 
 
 def test_fix_puts_back_what_made_it_worse(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def spoils(found: object) -> tuple[Fixed, ...]:
-        return (Fixed("a.zcpolicy", UNUSED, "zcpolicy 1\nagent a { alow x }\n", 1),)
+        return (Fixed("a.zcpolicy", THRICE, "zcpolicy 1\nagent a { alow x }\n", 1),)
 
     monkeypatch.setattr(check, "fixed_texts", spoils)
-    write("a.zcpolicy", UNUSED)
+    write("a.zcpolicy", THRICE)
     ran = cli("check", "a.zcpolicy", "--fix", "--format", "plain")
     assert (ran.status, ran.err, ran.out.count("\n")) == (0, "", 2)
-    assert Path("a.zcpolicy").read_text(encoding="utf-8") == UNUSED
+    assert Path("a.zcpolicy").read_text(encoding="utf-8") == THRICE
 
 
 def test_fix_of_a_file_that_cannot_be_written(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +126,7 @@ def test_fix_of_a_file_that_cannot_be_written(cli: Cli, monkeypatch: pytest.Monk
         raise OSError(13, "Permission denied")
 
     monkeypatch.setattr(check, "rewrite", refuses)
-    write("a.zcpolicy", UNUSED)
+    write("a.zcpolicy", THRICE)
     ran = cli("check", "a.zcpolicy", "--fix")
     assert (ran.status, ran.err) == (2, "zcpolicy: `a.zcpolicy` cannot be fixed: Permission denied\n")
 

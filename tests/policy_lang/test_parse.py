@@ -110,10 +110,11 @@ def test_the_edition_is_written_by_its_fix() -> None:
     assert fixed("\ufeffzcpolicy 1\n") == "zcpolicy 1\n"
 
 
-def test_fixes_that_would_grant_are_not_applied_unasked() -> None:
-    (found,) = parse(Source("t", HEAD + "agent a { alow x }"))[1]
-    assert found.fix is not None
-    assert not found.fix.safe
+def test_fixes_that_may_grant_are_not_applied_unasked() -> None:
+    for broken in ("alow x", "conect b", "deny x unles args.a", "forbid x"):
+        (found,) = parse(Source("t", f"{HEAD}agent a {{ {broken} }}"))[1]
+        assert found.fix is not None
+        assert not found.fix.safe
     (found,) = parse(Source("t", HEAD + "agent a { dney x }"))[1]
     assert found.fix is not None
     assert found.fix.safe
