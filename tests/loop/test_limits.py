@@ -187,9 +187,10 @@ def reloading(rules: str, then: str, answers: list[Answer]) -> tuple[TurnResult,
     on = stage(f"{rules}; runtime {{ parallel_tools on }}")
 
     async def person(_question: Question) -> Answer:
-        on.resolver.publish(
-            policy_lang.loads(f"zcpolicy 1\n{TOOLS}\nagent a {{ {then}; runtime {{ parallel_tools on }} }}")
-        )
+        if on.resolver.newest is on.resolver:
+            on.resolver.publish(
+                policy_lang.loads(f"zcpolicy 1\n{TOOLS}\nagent a {{ {then}; runtime {{ parallel_tools on }} }}")
+            )
         return answers.pop(0)
 
     on.approvers = Approvers(person)

@@ -19,9 +19,9 @@ from weakref import WeakKeyDictionary, ref
 from zcpolicy.approvals.asking import acting
 from zcpolicy.authority import SealError
 from zcpolicy.decision import Decision
+from zcpolicy.faults import in_short
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.bounded import in_short
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import Standing
 from zcpolicy.loop.unbroken import unbroken
@@ -195,6 +195,15 @@ def to_run(call: Admitted) -> tuple[Decision, Run | None, dict[str, Any]]:
     """What permits a call, what runs it, and its arguments, from the private record. For the gate. Raises SealError."""
     held = _held(call)
     return held.decision, held.taken.runner, _values(held.wire)
+
+
+def still_holds(call: Admitted) -> bool:
+    """Whether what a call was decided on is what holds now. For the gate, right before its tool begins."""
+    taken = _held(call, "started").taken
+    try:
+        return taken.on.holds(taken.decision.run, taken.beside)
+    except ResolveError:
+        return False
 
 
 async def _renewing(call: "ref[Admitted]") -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
 from time import monotonic
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from zcpolicy.approvals.asking import refuse_if_asked
 from zcpolicy.approvals.outcome import Approved, Edited, Refusal
@@ -23,8 +23,8 @@ from zcpolicy.decision import Decision
 from zcpolicy.execution import ResolvedAgentExecution, unmade
 from zcpolicy.facts import ToolName
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, to_run
-from zcpolicy.loop.bounded import bounded, log_fault
+from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, still_holds, to_run
+from zcpolicy.loop.bounded import InnerRefused, bounded, log_of
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
@@ -40,6 +40,9 @@ MAX_ROUNDS: Final = 16
 """Times that one call is decided because somebody was asked, or changed it; then it is refused."""
 
 _MADE_BEFORE: Final = "this very call was made before"
+_TOO_LATE: Final = (
+    "The call was not made: the rules or the session changed as it was sent. Make it again if it is still of use."
+)
 _REPEATED: Final = "This call was made before; it is not made again. What came of it is in the transcript of then."
 
 
@@ -254,6 +257,8 @@ async def perform(call: Admitted, given: Given, seconds: float) -> ToolResult:
     `given`: what the tool is given while it runs. `seconds`: it is cut off after them, at the latest when the policy's own
     time is over. A tool that raises, is cut off or answers what is no result has failed; the model is told no more of it.
     Raises Lapsed, HostFault, and ResolveError without a registry.
+
+    What changes between its dispatch and the beginning of the tool, such as the policy, makes it a failed call, too: it counts.
     """
     decision, runner, arguments = to_run(call)
     run = decision.run
@@ -264,7 +269,14 @@ async def perform(call: Admitted, given: Given, seconds: float) -> ToolResult:
         await call.start()
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
         async with given as context:
-            result, fault = await bounded(partial(runner, arguments, context), limit, given.close)
-        log_fault(spelled(decision.tool), fault)
+            result, fault = await bounded(partial(_begun, call, runner, arguments, context), limit, given.close)
+        log_of(spelled(decision.tool), fault)
         await call.finish(result.ok, result.cost, fault=fault.kind, error=fault.text)
         return result
+
+
+async def _begun(call: Admitted, runner: Run, arguments: dict[str, Any], context: ToolContext) -> ToolResult | str:
+    """The tool's answer. Between the last look and its first line nothing in this event loop comes. Raises InnerRefused."""
+    if not still_holds(call):
+        raise InnerRefused(_TOO_LATE)
+    return await runner(arguments, context)
