@@ -19,9 +19,9 @@ from weakref import WeakKeyDictionary, ref
 from zcpolicy.approvals.asking import acting
 from zcpolicy.authority import SealError
 from zcpolicy.decision import Decision
-from zcpolicy.faults import in_short
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.bounded import in_short
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import Standing
 from zcpolicy.loop.unbroken import unbroken

@@ -24,7 +24,7 @@ from zcpolicy.execution import ResolvedAgentExecution, unmade
 from zcpolicy.facts import ToolName
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, still_holds, to_run
-from zcpolicy.loop.bounded import InnerRefused, bounded, log_of
+from zcpolicy.loop.bounded import InnerRefused, bounded, log_fault
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
@@ -270,7 +270,7 @@ async def perform(call: Admitted, given: Given, seconds: float) -> ToolResult:
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
         async with given as context:
             result, fault = await bounded(partial(_begun, call, runner, arguments, context), limit, given.close)
-        log_of(spelled(decision.tool), fault)
+        log_fault(spelled(decision.tool), fault)
         await call.finish(result.ok, result.cost, fault=fault.kind, error=fault.text)
         return result
 
