@@ -178,7 +178,7 @@ class Daemon:
         return await asyncio.to_thread(
             Generations.start, source, self._compiler, self.settings.state.folder, make=self.resolver,
             max_staleness=policy.max_staleness, bump=lambda: self._versions.bump("policy"), hangup=True,
-            record=self._reload_went, told=policy.watch, how=self.settling,
+            record=self._reload_went, follow=policy.watch, how=self.settling,
         )  # fmt: skip
 
     async def _opened(self, stack: AsyncExitStack, host: Host) -> None:
