@@ -277,6 +277,23 @@ def test_a_reload_that_changed_the_rules_withdraws_the_question(folder: Path) ->
     asyncio.run(story())
 
 
+def test_a_yes_on_record_does_not_outlive_the_rules_that_asked(folder: Path) -> None:
+    async def story() -> None:
+        async with at(lay_out(folder, pause="0s")) as desk:
+            first = await desk.turn()
+            old = await desk.paused()
+            assert (await desk.answer(old["id"], scope="exact"))[0] == 200
+            policy = (folder / "team.zcpolicy").read_text()
+            (folder / "team.zcpolicy").write_text(
+                policy.replace("ask memory_store because", "ask memory_store, memory_recall because")
+            )
+            await desk.client.post("/reload", headers=desk.operator, json={})
+            assert (await desk.turn(resume=True, session=first["session"]))["status"] == "paused"
+            assert (await desk.paused())["id"] != old["id"]
+
+    asyncio.run(story())
+
+
 def test_a_yes_is_worth_nothing_to_a_turn_that_waits_while_the_rules_change(folder: Path) -> None:
     async def story() -> None:
         async with at(lay_out(folder)) as desk:
