@@ -4,7 +4,7 @@ import asyncio
 import pickle
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -172,6 +172,22 @@ def test_threads_and_tasks_at_once_see_their_own(name: str) -> None:
     shown = {one for found in asyncio.run(story()) for one in found}
     assert {whose for whose, _ in shown} == {"ann", "ben"}
     assert all(text.startswith(whose) for whose, text in shown)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 86_401.0])
+def test_what_is_no_time_is_not_waited_for(seconds: float) -> None:
+    def view(name: str) -> Any:
+        return KINDS[name].make(SourceVersions()).scoped(called())
+
+    def waits() -> Iterator[Callable[[], object]]:
+        yield lambda: view("pool").connection("db", seconds)
+        yield lambda: view("canvas").subscribe("plan").next_in_thread(seconds)
+        yield lambda: asyncio.run(view("canvas").subscribe("plan").next(seconds))
+        yield lambda: view("rate limiter").wait_in_thread("r", seconds)
+
+    for wait in waits():
+        with pytest.raises(ValueError, match="one waits from 0 to 86,400 seconds"):
+            wait()
 
 
 def test_the_shipped_ones_have_a_name_each() -> None:

@@ -16,7 +16,7 @@ from zcpolicy.state.contract import Contract, Handle, Held, Scope, key_of, owner
 from zcpolicy.state.handles.apart import Apart, Full
 from zcpolicy.state.handles.frames import MAX_FRAME_CHARACTERS, Canvas, Dropped, Frame, Watcher
 from zcpolicy.state.handles.named import checked_name
-from zcpolicy.state.handles.waiting import awaited, waited
+from zcpolicy.state.handles.waiting import awaited, waited, within
 from zcpolicy.state.versions import Kept, SourceVersions
 
 MAX_CANVASES: Final = 16
@@ -143,14 +143,14 @@ class Subscription:
 
     async def next(self, seconds: float | None = None) -> Frame | Dropped:
         """The next frame, or that there are no more. Raises TimeoutError, PermitError once the call is over."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(None if seconds is None else within(seconds)):
             while isinstance(found := self._next(), Future):
                 await awaited(found)
         return found
 
     def next_in_thread(self, seconds: float) -> Frame | Dropped:
         """The same for threads."""
-        until = monotonic() + seconds
+        until = monotonic() + within(seconds)
         while isinstance(found := self._next(), Future):
             waited(found, max(0.0, until - monotonic()))
         return found

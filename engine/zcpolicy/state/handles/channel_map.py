@@ -22,8 +22,8 @@ from zcpolicy.state.handles.questions import (
     counted,
     poll,
     react,
-    within,
 )
+from zcpolicy.state.handles.waiting import within
 from zcpolicy.state.versions import SourceVersions, Versions
 
 T = TypeVar("T")

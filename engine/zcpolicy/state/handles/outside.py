@@ -6,13 +6,17 @@ carry addresses, tokens and names of people.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from concurrent.futures import CancelledError
+from typing import Any, Final, TypeVar
 
 from zcpolicy.refusals import PermitError
 from zcpolicy.state.handles.waiting import not_in_a_loop
 from zcpolicy.texts import escaped
 
 T = TypeVar("T")
+
+LATE_SECONDS: Final = 5.0
+"""How much later than it should an event loop may answer a thread."""
 
 
 class Unreachable(Exception):
@@ -38,9 +42,12 @@ def reached_in_thread(
         raise PermitError(f"{what} is not there any more: its event loop has ended")
     future = asyncio.run_coroutine_threadsafe(reached(what, work, seconds), loop)
     try:
-        return future.result()
+        return future.result(seconds + LATE_SECONDS)
+    except (TimeoutError, CancelledError) as error:  # of the loop: it ends
+        failed = unreachable(what, error)
     finally:
         future.cancel()
+    raise failed
 
 
 def unreachable(what: str, error: BaseException) -> Unreachable:

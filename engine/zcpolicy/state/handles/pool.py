@@ -15,7 +15,7 @@ from zcpolicy.state.contract import Contract, Handle, Held, Scope, owners
 from zcpolicy.state.handles.borrowing import Borrowed, in_task
 from zcpolicy.state.handles.connections import Connector, ThreadConnector
 from zcpolicy.state.handles.lending import Lending
-from zcpolicy.state.handles.waiting import awaited
+from zcpolicy.state.handles.waiting import awaited, within
 from zcpolicy.state.versions import SourceVersions
 
 C = TypeVar("C")
@@ -83,5 +83,5 @@ class OwnConnections(Generic[C]):
         """
         lending = self._lending
         return Borrowed(
-            partial(lending.borrow, self._scope, name), lending.give_back, seconds, for_tasks=lending.for_tasks
+            partial(lending.borrow, self._scope, name), lending.give_back, within(seconds), for_tasks=lending.for_tasks
         )

@@ -18,8 +18,6 @@ MAX_ANSWER_CHARACTERS: Final = 100_000
 """Characters of an answer; the rest is cut off."""
 ANSWER_SECONDS: Final = 300.0
 """How long people may take, where the tool does not say."""
-MAX_ANSWER_SECONDS: Final = 86_400.0
-"""How long a tool may wait for people."""
 
 
 class Conversation(Protocol):
@@ -70,13 +68,6 @@ def _checked(question: str, options: Sequence[str]) -> tuple[str, ...]:
         if not isinstance(text, str) or not 0 < len(text) <= MAX_QUESTION_CHARACTERS:
             raise ValueError(f"what is asked is a text of 1 to {MAX_QUESTION_CHARACTERS:,} characters")
     return given
-
-
-def within(seconds: float) -> float:
-    """A time to wait for people. Raises ValueError."""
-    if not 0 < seconds <= MAX_ANSWER_SECONDS:
-        raise ValueError(f"people are waited for from 0 to {MAX_ANSWER_SECONDS:,.0f} seconds")
-    return seconds
 
 
 def answer(said: object) -> str:

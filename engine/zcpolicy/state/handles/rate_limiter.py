@@ -18,12 +18,10 @@ from zcpolicy.state.contract import Contract, Handle, Held, Scope, key_of, owner
 from zcpolicy.state.handles.apart import Apart
 from zcpolicy.state.handles.named import Missing
 from zcpolicy.state.handles.rates import Rate, RateLimited, add, ask, checked, is_past
-from zcpolicy.state.handles.waiting import not_in_a_loop
+from zcpolicy.state.handles.waiting import not_in_a_loop, within
 from zcpolicy.state.versions import Derived, SourceVersions
 from zcpolicy.texts import escaped
 
-MAX_WAIT_SECONDS: Final = 3_600.0
-"""Seconds that one can wait for its turn."""
 _NAP_SECONDS: Final = 0.25
 """How long whoever waits sleeps at most: rates may be raised, and calls end."""
 
@@ -133,14 +131,14 @@ class OwnRate:
 
     async def wait(self, name: str, seconds: float, times: int = 1) -> None:
         """Goes on as soon as there is room. Raises RateLimited where that is not within so many seconds."""
-        until = _until(seconds)
+        until = time.monotonic() + within(seconds)
         while (nap := self._nap(name, times, until)) > 0:  # noqa: ASYNC110 - it waits for time to pass
             await asyncio.sleep(nap)
 
     def wait_in_thread(self, name: str, seconds: float, times: int = 1) -> None:
         """The same for threads."""
         not_in_a_loop()
-        until = _until(seconds)
+        until = time.monotonic() + within(seconds)
         while (nap := self._nap(name, times, until)) > 0:
             time.sleep(nap)
 
@@ -154,9 +152,3 @@ class OwnRate:
                 raise
             return min(max(limited.retry_after, 0.001), _NAP_SECONDS, left)
         return 0.0
-
-
-def _until(seconds: float) -> float:
-    if not 0 < seconds <= MAX_WAIT_SECONDS:
-        raise ValueError(f"one waits from 0 to {MAX_WAIT_SECONDS:,.0f} seconds")
-    return time.monotonic() + seconds

@@ -84,7 +84,7 @@ class ToolChannels:
         return self._channels.names(self._scope.key)
 
     async def send(self, name: str, text: str) -> None:
-        """Raises Missing for a channel that is not open, Unreachable, ValueError for too much text."""
+        """Raises Missing for a channel that is not open, Unreachable, TypeError for what is no text, ValueError for too much."""
         channel = self._channel(name, text)
         await reached(f"channel `{name}`", partial(channel.send, text), SEND_SECONDS)
 
@@ -95,6 +95,12 @@ class ToolChannels:
 
     def _channel(self, name: str, text: str) -> _Channel:
         channel = self._channels.get(self._scope.key, name)
+        if not _is_text(text):
+            raise TypeError("what is sent is text")
         if len(text) > MAX_SENT_CHARACTERS:
             raise ValueError(f"this is more than the {MAX_SENT_CHARACTERS:,} characters that are sent at once")
         return channel
+
+
+def _is_text(given: object) -> bool:
+    return isinstance(given, str)

@@ -5,11 +5,14 @@ In: a `Future` of `concurrent.futures`. Out: its result.
 
 import asyncio
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from zcpolicy.refusals import PermitError
 
 T = TypeVar("T")
+
+MAX_WAIT_SECONDS: Final = 86_400.0
+"""How long anything is waited for."""
 
 
 async def awaited(future: "Future[T]", seconds: float | None = None) -> T:
@@ -29,6 +32,13 @@ def settled(future: "Future[T]", result: T) -> bool:
         return False
     future.set_result(result)
     return True
+
+
+def within(seconds: float) -> float:
+    """A time to wait. Raises ValueError for one that is none."""
+    if not 0 <= seconds <= MAX_WAIT_SECONDS:
+        raise ValueError(f"one waits from 0 to {MAX_WAIT_SECONDS:,.0f} seconds")
+    return seconds
 
 
 def not_in_a_loop() -> None:
