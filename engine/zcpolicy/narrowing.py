@@ -69,16 +69,22 @@ def portable(narrowing: Narrowing, program: Program) -> dict[str, Any]:
     return copied
 
 
-def restored(saved: dict[str, Any], ids: Mapping[ToolName, int]) -> Narrowing:
-    """A narrowing from its portable form. Raises FactsError, ResolveError for what is none."""
+def restored(saved: dict[str, Any], ids: Mapping[ToolName, int]) -> tuple[Narrowing, dict[str, Any]]:
+    """A narrowing from its portable form, and that form again: of tools that this program does not have a later one may know.
+
+    Raises FactsError, ResolveError for what is none.
+    """
+    from json import dumps, loads
+
     try:
-        limits: list[Any] = [dict(limit) for limit in saved["limits"]]
+        again: dict[str, Any] = loads(dumps(saved))
+        limits: list[Any] = [dict(limit) for limit in again["limits"]]
         for limit in limits:
             if "tools" in limit:
                 names = [name if isinstance(name, str) else (name[0], name[1]) for name in limit["tools"]]
                 limit["tools"] = pack({ids[name] for name in names if name in ids})
-        wanted: dict[str, Any] = {name: saved[name] for name in ("only", "deny", "ask", "autonomy", "exclude_memory")}
-        return Narrowing(limits=limits, **wanted)
+        wanted: dict[str, Any] = {name: again[name] for name in ("only", "deny", "ask", "autonomy", "exclude_memory")}
+        return Narrowing(limits=limits, **wanted), again
     except (KeyError, IndexError, TypeError, ValueError):
         raise ResolveError("a saved narrowing is not what was saved") from None
 

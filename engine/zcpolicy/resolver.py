@@ -251,8 +251,11 @@ class Resolver(Sealed):
         later: bool,
         *,
         charged: bool,
+        saved: dict[str, Any] | None = None,
     ) -> ResolvedAgentExecution:
-        """INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone."""
+        """`saved`: the narrowing's portable form, where it has come from that.
+
+        INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone."""
         self._must_stand()
         parent = None if parent is None else kept_up(parent)
         wanted = tuple(dict.fromkeys(skills))
@@ -277,7 +280,8 @@ class Resolver(Sealed):
         placed(facts, agent, parent, independent=free)
         if wanted:
             load(facts, frozenset(wanted))
-        saved = None if narrowing is None else portable(narrowing, self.program)
+        if narrowing is not None and saved is None:
+            saved = portable(narrowing, self.program)
         return execution(State(self, stack, facts, parent, surface, saved, free, later))
 
     def remade(
@@ -296,9 +300,9 @@ class Resolver(Sealed):
 
         Raises as `resolve`.
         """
-        again = None if narrowing is None else restored(narrowing, _own(self).tool_ids)
+        again, saved = (None, None) if narrowing is None else restored(narrowing, _own(self).tool_ids)
         free = None if parent is None else independent
-        return self._resolve(agent, session, surface, again, parent, skills, free, later, charged=False)
+        return self._resolve(agent, session, surface, again, parent, skills, free, later, charged=False, saved=saved)
 
     def resume(self, ticket: Mapping[str, Any], sessions: Callable[[str], Session | None]) -> ResolvedAgentExecution:
         """The execution of a ticket, and those above it, under the newest generation; nothing is charged again.

@@ -259,3 +259,23 @@ def test_what_an_execution_decided_by_goes_with_it() -> None:
         resolver.resolve("a", narrowing=Narrowing(deny=["act"])).decide("look", {})
     gc.collect()
     assert not [one for one in gc.get_objects() if type(one) is Stack and one.program is resolver.program]
+
+
+def test_a_narrowing_outlives_a_policy_that_does_not_have_its_tools() -> None:
+    """One reload takes a tool away, the next brings it back: what was taken from the run is taken from it still."""
+    resolver, session = Resolver(loads(OLD)), Session(id="s")
+    taken: list[Narrowing] = [
+        Narrowing(limits=["0 calls to act"]),
+        Narrowing(deny=["act"]),
+        Narrowing(ask=["act"]),
+        Narrowing(only=["look"]),
+    ]
+    runs = [resolver.resolve("a", session=session, narrowing=one) for one in taken]
+    said = [run.decide("act", {}).reason for run in runs]
+    assert said == ["budget", "denied", "no-approver", "outside-only"]
+    resolver.publish(loads(GONE))
+    between = [run.renewed() for run in runs]
+    tickets = [run.ticket() for run in between]
+    resolver.publish(loads(OLD))
+    assert [run.renewed().decide("act", {}).reason for run in between] == said
+    assert [resolver.resume(one, {"s": session}.get).decide("act", {}).reason for one in tickets] == said
