@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from zcpolicy.approvals.asking import at_work
 from zcpolicy.daemon.order import TurnRefused
+from zcpolicy.daemon.schedule import SURFACES
 
 MAX_TURNS: Final = 10_000
 """Turns of a host at a time."""
@@ -48,14 +49,17 @@ class Doors:
         return len(self._tasks)
 
     @contextmanager
-    def turn(self, client: str) -> Generator[None]:
-        """While a turn runs. Raises NotNow, also out of a turn that was cut off."""
+    def turn(self, client: str, *, surface: str = "") -> Generator[None]:
+        """While a turn runs. How many scheduled ones there are is the schedule's to bound: they could not come again.
+
+        Raises NotNow, also out of a turn that was cut off.
+        """
         if at_work():
             yield
             return
         if self.closing:
             raise NotNow("the host is about to stop", max(1.0, self._drain), closing=True)
-        if len(self._tasks) >= MAX_TURNS or self._clients[client] >= self._of_client:
+        if len(self._tasks) >= MAX_TURNS or (surface not in SURFACES and self._clients[client] >= self._of_client):
             raise NotNow("there are as many turns under way as there may be", BUSY_SECONDS, closing=False)
         here, task = object(), asyncio.current_task()
         self._tasks[here] = task

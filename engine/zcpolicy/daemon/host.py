@@ -73,7 +73,7 @@ class Host:
     async def turn(self, order: Order) -> TurnResult:
         """One turn of one agent: the only way to one. Raises TurnRefused, and then nothing ran."""
         try:
-            with self.doors.turn(order.seat.session.client):
+            with self.doors.turn(order.seat.session.client, surface=order.surface):
                 return await self._turn(order)
         except TurnRefused as refused:
             self.refused(order, str(refused))
