@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 
 import policy_lang
+from zcpolicy.events import nowhere
 from zcpolicy.loop.messages import Message, ModelRequest, ModelResponse
 from zcpolicy.parity import drive as driving
-from zcpolicy.parity.direct import drive
+from zcpolicy.parity.direct import drive, drive_apart
 from zcpolicy.parity.matrix import Cell, matrix
 from zcpolicy.parity.probe import Drive, Path, Probe
-from zcpolicy.parity.settings import SETTINGS
+from zcpolicy.parity.settings import SETTINGS, Setting
 from zcpolicy.parity.suite import Checked
 from zcpolicy.resolver import Resolver
 
@@ -102,6 +104,36 @@ def test_a_path_that_is_broken_has_crashed(name: str) -> None:
     with pytest.raises(AssertionError, match="setting `deny` on path `path` crashed: ") as told:
         Checked(found, "enforced").check()
     assert found.crash in str(told.value)
+
+
+# --- what a host with a loop around each message forgets -------------------------------------------------------------
+
+OVER_TURNS = [setting for setting in SETTINGS if setting.area == "sessions"]
+
+
+async def begins_anew(probe: Probe) -> Sequence[str]:
+    """A new session for every message."""
+    return await drive_apart(probe)
+
+
+@pytest.mark.parametrize("setting", OVER_TURNS, ids=lambda setting: setting.name)
+def test_a_session_for_every_message_is_noticed(setting: Setting) -> None:
+    fresh = Path("chat", begins_anew)
+    found = asyncio.run(matrix([fresh], COMPILED, [setting])).cells[0]
+    assert (found.status, found.note) == ("partly", "as if each turn had a session of its own")
+    meant = replace(fresh, session="each")
+    assert asyncio.run(matrix([meant], COMPILED, [setting])).enforced
+
+
+async def keeps_no_record(probe: Probe) -> Sequence[str]:
+    probe.record = nowhere  # type: ignore[method-assign]  # as a host that does not hand it on
+    return await drive(probe)
+
+
+def test_a_path_that_puts_nothing_on_record_is_noticed_once() -> None:
+    settings = [setting for setting in SETTINGS if setting.name in ("deny", "record")]
+    cells = asyncio.run(matrix([Path("silent", keeps_no_record)], COMPILED, settings)).cells
+    assert {cell.setting: cell.status for cell in cells} == {"deny": "enforced", "record": "not applied"}
 
 
 def test_the_seam_alone_is_enforced() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from zcpolicy.parity.direct import DIRECT, UNATTENDED
+from zcpolicy.parity.direct import ALONE
 from zcpolicy.parity.suite import Checked
 
 
-@pytest.mark.parity((DIRECT, UNATTENDED))
+@pytest.mark.parity(ALONE)
 def test_the_loop_honours_a_setting(parity_cell: Checked) -> None:
     parity_cell.check()

@@ -109,6 +109,9 @@ def test_a_setting_makes_a_difference(setting: Setting) -> None:
     assert by_text + by_host + (setting.agent != setting.bare_agent) == 1
     parts = {part for part in setting.expect if setting.expect[part] != setting.otherwise.get(part)}
     assert parts
+    if setting.apart is not None:
+        assert setting.apart.keys() == setting.expect.keys()
+        assert all(setting.apart[part] not in (setting.expect[part], setting.otherwise[part]) for part in setting.apart)
     if setting.unattended is not None:
         assert dict(setting.unattended) != {part: setting.otherwise.get(part) for part in setting.unattended}
 

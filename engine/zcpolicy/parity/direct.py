@@ -1,6 +1,6 @@
 """The seam with nothing around it: what every path of a host comes down to, and what their observations must equal.
 
-In: a `Probe`. Out: `DIRECT` and `UNATTENDED`, paths. It shows that the loop honours a setting once it is there (layer 1); a host's paths
+In: a `Probe`. Out: `ALONE`, paths, `DIRECT` and `UNATTENDED` among them. It shows that the loop honours a setting once it is there (layer 1); a host's paths
 show that it gets there (layer 2).
 """
 
@@ -31,11 +31,24 @@ async def drive_unattended(probe: Probe) -> list[str]:
     return await _turns(probe, replace(probe.approvers, person=None), attended=False)
 
 
-async def _turns(probe: Probe, approvers: Approvers, *, attended: bool) -> list[str]:
+async def drive_apart(probe: Probe) -> list[str]:
+    """The same, each in a session of its own."""
+    return await _turns(probe, probe.approvers, attended=True, apart=True)
+
+
+async def drive_unattended_apart(probe: Probe) -> list[str]:
+    """With nobody there, and each in a session of its own."""
+    return await _turns(probe, replace(probe.approvers, person=None), attended=False, apart=True)
+
+
+async def _turns(probe: Probe, approvers: Approvers, *, attended: bool, apart: bool = False) -> list[str]:
     session = probe.session(client="ada", id="direct", interactive=attended)
     transcript: list[Message] = []
     told: list[str] = []
-    for task in probe.tasks:
+    for number, task in enumerate(probe.tasks):
+        if apart and number:
+            session = probe.session(client="ada", id=f"direct {number}", interactive=attended)
+            transcript = []
         run = probe.resolver.resolve(probe.agent, session=session, surface="direct", narrowing=_bounds(probe))
         result = await _turn(probe, approvers, run, [*transcript, Message("user", task)])
         transcript = [*result.messages]
@@ -73,3 +86,10 @@ async def _delegated(
 
 DIRECT: Final = Path("direct", drive)
 UNATTENDED: Final = Path("direct, unattended", drive_unattended, attended=False)
+ALONE: Final = (
+    DIRECT,
+    UNATTENDED,
+    Path("direct, apart", drive_apart, session="each"),
+    Path("direct, unattended, apart", drive_unattended_apart, attended=False, session="each"),
+)
+"""The seam for every kind of path: attended or not, with one session or with one for each turn."""

@@ -34,9 +34,9 @@ class Observation:
     crash: str = ""
 
     def differs(self, other: "Observation") -> list[str]:
-        """The parts that are not those of another observation."""
+        """The parts that are not those of another observation. What is on record has a setting of its own, `record`."""
         ours, theirs = {"failure": self.failure, **self.summary}, {"failure": other.failure, **other.summary}
-        return [part for part in ours if ours[part] != theirs.get(part)]
+        return [part for part in ours if part != "recorded" and ours[part] != theirs.get(part)]
 
 
 async def observe(path: Path, setting: Setting, compiled: Compile, *, dropped: bool = False) -> Observation:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from zcpolicy.parity.direct import DIRECT, UNATTENDED
+from zcpolicy.parity.direct import ALONE
 from zcpolicy.parity.drive import Observation, observe
 from zcpolicy.parity.probe import Path
 from zcpolicy.parity.settings import SETTINGS
@@ -81,11 +81,19 @@ async def row(setting: Setting, paths: Sequence[Path], compiled: Compile, slots:
         async with slots:
             return await observe(path, setting, compiled)
 
-    seen = await asyncio.gather(*map(seen_on, (*paths, DIRECT, UNATTENDED)))
-    alone, nobody = seen[-2:]
+    ours = [alone(path, setting) for path in paths]
+    seams = [path for path in ALONE if path in ours]
+    seen = await asyncio.gather(*map(seen_on, (*paths, *seams)))
+    by_seam = dict(zip([path.name for path in seams], seen[len(paths) :], strict=True))
     return [
-        judged(setting, path, one, alone if path.attended else nobody) for path, one in zip(paths, seen, strict=False)
+        judged(setting, path, one, by_seam[our.name]) for path, one, our in zip(paths, seen, ours, strict=False)
     ]
+
+
+def alone(path: Path, setting: Setting) -> Path:
+    """The seam alone that a path is compared with. Whether a session lasts is seen from its second turn on."""
+    session = "one" if len(setting.turns) == 1 or setting.lasts(path) else "each"
+    return next(one for one in ALONE if one.attended == path.attended and one.session == session)
 
 
 def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) -> Cell:
@@ -104,5 +112,7 @@ def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) 
     else:
         status = "not applied" if bare == setting.otherwise else "partly"
         note = "as without it" if status == "not applied" else "neither as with it nor as without it"
+        if parts == setting.apart:
+            note = "as if each turn had a session of its own"
         note += f"; the turn {seen.ended}" if seen.ended else ""
     return Cell(path.name, setting.name, setting.area, status, expected, parts, note, seen.crash)

@@ -9,7 +9,7 @@ recorded by the probe's own tools, models and approvers (`Probe.seen`).
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from zcpolicy.approvals.question import Answer, Approve, Approvers, Reject
 from zcpolicy.events import Event
@@ -55,7 +55,7 @@ class Given:
 
     `facts`: keyword arguments of `Session`; whether somebody is there is the path's to say. `site`: keyword arguments of `ScopedToolRegistry.assemble`. `replies`: of
     the approvers by route, `""` for the person at the session; a route that is not there cannot be asked.
-    `protected`: files, for the resolver.
+    `protected`: files, for the resolver. `recorded`: whether what the host puts on record is kept.
     """
 
     facts: Mapping[str, Any] = field(default_factory=lambda: {"cwd": "/w"})
@@ -63,6 +63,7 @@ class Given:
     site: Mapping[str, Any] = field(default_factory=dict[str, Any])
     replies: Mapping[str, Reply] = field(default_factory=lambda: {"": Reply(), "ops": Reply()})
     protected: tuple[str, ...] = ()
+    recorded: bool = True
 
 
 USUAL: Final = Given()
@@ -128,7 +129,9 @@ class Probe:
         return await self._stage.asked(route)
 
     def access(self, agent: str) -> "ResolvedModelAccess":
-        """The model of an agent, scripted, which records what it was sent. `front` hands its task to the probed agent."""
+        """The model of an agent, scripted, which records what it was sent: to be asked for once in each turn, since each
+        begins its script. `front` hands its task to the probed agent.
+        """
         return self._stage.access(agent)
 
     def hands_over_freely(self) -> None:
@@ -141,7 +144,8 @@ class Probe:
 
     def record(self, event: Event) -> None:
         """Takes an event."""
-        self.seen.events.append(event)
+        if self.given.recorded:
+            self.seen.events.append(event)
 
 
 Drive = Callable[[Probe], Awaitable[Sequence[str]]]
@@ -150,10 +154,12 @@ Drive = Callable[[Probe], Awaitable[Sequence[str]]]
 @dataclass(frozen=True, slots=True)
 class Path:
     """One way in which a host builds turns. `drive`: runs `probe.tasks` as turns of `probe.agent` for one client, one
-    after the other and in one session if the path has sessions, with what the probe gives; returns for each what the
-    caller was told in the end. `attended`: a person at its other end can be asked.
+    after the other, with what the probe gives; returns for each what the caller was told in the end. `attended`: a
+    person at its other end can be asked. `session`: of the turns: one and the same; each its own, as it is meant, so that
+    what is limited, marked, required or loaded per session ends with the turn; each its own `below one`, which labels last in.
     """
 
     name: str
     drive: Drive
     attended: bool = True
+    session: Literal["one", "each", "below one"] = "one"

@@ -251,11 +251,11 @@ def paths(host_of: HostOf, application: Gateway) -> tuple[Path, ...]:
         Path("channel", on(channel)),
         Path("rpc", on(rpc)),
         Path("gateway", on(over_http)),
-        Path("run", on(run), attended=False),
-        Path("scheduled", on(scheduled), attended=False),
-        Path("delegate", on(delegate)),
-        Path("independent", on(independent)),
-        Path("step", on(step)),
+        Path("run", on(run), attended=False, session="each"),
+        Path("scheduled", on(scheduled), attended=False, session="each"),
+        Path("delegate", on(delegate), session="below one"),
+        Path("independent", on(independent), session="below one"),
+        Path("step", on(step), session="below one"),
     )
 
 

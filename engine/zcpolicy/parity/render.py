@@ -15,6 +15,9 @@ from zcpolicy.parity.settings.setting import Setting
 
 Json = Any
 
+MAX_SHOWN: Final = 12
+"""Things of one kind that a cell names; a path that does not end does the same over and over."""
+
 WORDS: Final[Mapping[Status, str]] = {
     "enforced": "yes",
     "partly": "partly",
@@ -44,7 +47,7 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
         yield "|---|---|---|" + "---|" * len(matrix.paths)
         for setting in settings:
             words = [WORDS[cell.status] for cell in matrix.row(setting.name)]
-            shown = " | ".join((_inert(brief(setting.expect)), _inert(brief(setting.otherwise)), *words))
+            shown = " | ".join((_inert(_with_it(setting)), _inert(brief(setting.otherwise)), *words))
             yield f"| {setting.name} | {shown} |"
     wrong = [cell for cell in matrix.cells if cell.status != "enforced"]
     if wrong:
@@ -54,6 +57,12 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
         for cell in wrong:
             said = f"{'' if cell.status == 'crashed' else 'is '}{cell.status}: {_inert(cell.note)}; seen: {_inert(brief(cell.seen))}"
             yield f"- `{cell.setting}` on `{_inert(cell.path)}` {said}"
+
+
+def _with_it(setting: Setting) -> str:
+    """What is seen with a setting; where each turn has a session of its own, if that is another thing."""
+    found = brief(setting.expect)
+    return found if setting.apart is None else f"{found}; each turn by itself: {brief(setting.apart)}"
 
 
 def summary(matrix: Matrix) -> str:
@@ -75,7 +84,7 @@ def brief(parts: Mapping[str, Json]) -> str:
 def _value(part: str, value: Json) -> str:
     nothing = {"asked": "nobody", "by": "nobody"}
     if is_list(value):
-        words = [_word(one) for one in value]
+        words = [_word(one) for one in value[:MAX_SHOWN]] + ["…"] * (len(value) > MAX_SHOWN)
         return ", ".join(words) or nothing.get(part, "nothing")
     return _word(value)
 

@@ -5,6 +5,7 @@ to one path alone (ids, times, the surface).
 """
 
 from dataclasses import dataclass, field
+from json import loads
 from typing import Any, Final
 
 from zcpolicy.events import Event
@@ -75,7 +76,16 @@ class Seen:
             "whole": any(LONG_END in text for text in results),
             "done": [done in text for text in self.told],
             "fields": self.fields,
+            "recorded": self.recorded(),
         }
+
+    def recorded(self) -> list[str]:
+        """The calls of the probed agent that the host has on record as finished: who made them, and to which tool."""
+        return [
+            f"{event.identity.agent}: {loads(event.data['decision'])['tool']}"
+            for event in self.events
+            if event.kind == "call" and event.data["phase"] == "finished" and event.identity.agent == self.agent
+        ]
 
     def ending(self) -> str:
         """What the host has on record of a turn of the probed agent that did not come to its end."""

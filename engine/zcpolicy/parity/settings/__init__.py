@@ -5,11 +5,12 @@ In: nothing. Out: `SETTINGS`, in the order of the matrix.
 
 from typing import Final
 
-from zcpolicy.parity.settings import approvals, budgets, host, surfaces, tools
+from zcpolicy.parity.settings import approvals, budgets, host, sessions, surfaces, tools
 from zcpolicy.parity.settings.setting import Setting
 
 __all__ = ["SETTINGS", "Setting"]
 
 SETTINGS: Final[tuple[Setting, ...]] = (
-    *tools.SETTINGS, *approvals.SETTINGS, *budgets.SETTINGS, *surfaces.SETTINGS, *host.SETTINGS,
+    *tools.SETTINGS, *approvals.SETTINGS, *budgets.SETTINGS, *surfaces.SETTINGS, *sessions.SETTINGS,
+    *host.SETTINGS,
 )  # fmt: skip

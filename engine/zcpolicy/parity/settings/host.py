@@ -144,4 +144,8 @@ SETTINGS: Final = (
         "who acts", "identity", "allow look", (one_by_one("look"),),
         {"ran": ["look"], "by": ["worker"]}, {"ran": ["look"], "by": ["helper"]}, bare_agent="helper",
     ),
+    Setting(
+        "record", "identity", "allow look", (one_by_one("look"),),
+        {"ran": ["look"], "recorded": ["worker: look"]}, {"ran": ["look"], "recorded": []}, bare=Given(recorded=False),
+    ),
 )  # fmt: skip

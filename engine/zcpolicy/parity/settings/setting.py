@@ -16,7 +16,7 @@ from zcpolicy.program import Program
 Json = Any
 Area = Literal[
     "tools", "autonomy", "approvals", "budgets", "preconditions", "runtime", "memory", "skills", "labels", "delegation",
-    "narrowing", "site", "facts", "identity",
+    "sessions", "narrowing", "site", "facts", "identity",
 ]  # fmt: skip
 Compile = Callable[[str], Program]
 """Policy text to program. The engine has no compiler of its own."""
@@ -27,7 +27,8 @@ class Setting:
     """`worker`: statements of the probed agent, or whole agents; `beside`: top-level statements. What stands between
     `«` and `»` is the setting. `given`, `bare`: what the host is told, with the setting and without.
 
-    `unattended`: what is expected instead where no person attends a path.
+    `unattended`: what is expected instead where no person attends a path; `apart`: where each turn has a session of its own.
+    `rises`: a child leaves it to the session above, so that the next child has it.
     `turns`: what the probed agent's model asks for; `others`: the same of agents below it. `expect`, `otherwise`: parts
     of `Seen.summary`, with the setting and without it; they differ.
     """
@@ -43,6 +44,8 @@ class Setting:
     bare: Given = USUAL
     others: Mapping[str, Sequence[Turn]] = field(default_factory=dict[str, Sequence[Turn]])
     unattended: Mapping[str, Json] | None = None
+    apart: Mapping[str, Json] | None = None
+    rises: bool = False
     agent: str = AGENT
     bare_agent: str = AGENT
 
@@ -53,7 +56,13 @@ class Setting:
 
     def expected(self, path: Path) -> Mapping[str, Json]:
         """What is to be seen on a path."""
+        if self.apart is not None and not self.lasts(path):
+            return self.apart
         return self.expect if path.attended or self.unattended is None else self.unattended
+
+    def lasts(self, path: Path) -> bool:
+        """Whether what one turn of a path leaves is there in the next."""
+        return path.session == "one" or (path.session == "below one" and self.rises)
 
     def probe(self, compiled: Compile, *, dropped: bool = False) -> Probe:
         """What a path is driven with; `dropped`: without the setting."""
