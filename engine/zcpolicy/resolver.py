@@ -253,9 +253,10 @@ class Resolver(Sealed):
         charged: bool,
         saved: dict[str, Any] | None = None,
     ) -> ResolvedAgentExecution:
-        """`saved`: the narrowing's portable form, where it has come from that.
+        """INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone.
 
-        INVARIANT: what is made without a charge was charged before: `remade` is for tickets and generations alone."""
+        `saved`: the narrowing in its portable form, where it came in that.
+        """
         self._must_stand()
         parent = None if parent is None else kept_up(parent)
         wanted = tuple(dict.fromkeys(skills))
