@@ -394,6 +394,11 @@ def test_a_reload_is_seen_by_operators(file: Path) -> None:
             assert (shown["generation"], shown["failure"]["kind"]) == (went["generation"], "broken")
             assert "ZC2101" in shown["failure"]["why"]
             assert (await client.get("/readyz")).status_code == 200  # the old policy stands whole
+            noted = [one["data"] for one in _log(file) if one["kind"] == "host" and "went" in one["data"]]
+            assert [(one["went"], one["generation"]) for one in noted] == [
+                (True, went["generation"]),
+                (False, went["generation"]),
+            ]
 
     asyncio.run(story())
 
