@@ -109,6 +109,9 @@ class _Running:
             elif name.text == "interactive":
                 _must(isinstance(said, bool), "`interactive` is true or false")
                 self.session.interactive = said
+            elif name.text == "server_cwd" and "server_cwd" not in head_of(self.resolver.program)["context"]:
+                _must(isinstance(said, str) and said.startswith("/"), "`server_cwd` is an absolute path")
+                self.session.server_cwd = dict.fromkeys(_servers(self.resolver.program), str(said))
             elif name.text == "home" and "home" not in head_of(self.resolver.program)["context"]:
                 _must(isinstance(said, str), "`home` is the text of a path")
                 self.session.env = {**self.session.env, "HOME": str(said)}
@@ -145,6 +148,10 @@ def _must(condition: bool, message: str) -> None:
         raise FactsError(message)
 
 
+def _servers(program: Program) -> set[str]:
+    return {tool["server"] for tool in head_of(program)["tools"] if tool["server"] is not None}
+
+
 def _refused(call: ast.Call, reason: str, note: str) -> CallResult:
     """No execution, so no call: a deny."""
     return CallResult(call, "deny", reason, None, note, _complaint(call, "deny", reason, None))
@@ -157,7 +164,7 @@ def _complaint(call: ast.Call, effect: ast.Answer, reason: str, decision: Decisi
     if call.reason is not None and call.reason.text != reason:
         return f"expected the reason `{call.reason.text}`, and it is `{reason}`"
     if call.because is not None:
-        said = [rule.because for rule in decision.rules if rule.because is not None] if decision else []
+        said = [rule.because for rule in decision.rules if rule.because is not None] if decision is not None else []
         if call.because.value not in said:
             given = " and ".join(json.dumps(text, ensure_ascii=False) for text in said) or "none"
             return f"expected another `because`; it is {given}"

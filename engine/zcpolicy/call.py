@@ -21,6 +21,8 @@ MAX_CALL_DEPTH: Final = 100
 """Lists and objects of a call that may stand in each other."""
 MAX_CALL_VALUES: Final = 100_000
 """Values of a call: each scalar, list and object counts one."""
+MAX_SLIPS: Final = 3
+"""Letters that a misspelt argument may have more or less than the one that is suggested."""
 
 
 class Malformed(ValueError):
@@ -177,18 +179,18 @@ class _Judging:
         for name, one in value.items():
             known = fields.get(self.text(schema, name, "a name", depth))
             if known is None:
-                known = self._extra(extra, name, place)
+                known = self._extra(extra, name, place, fields)
             copy[name] = self.value(known, one, f"`{spelt(name)}`", depth + 1)
         self._missing(schema, fields, copy, depth)
         return copy
 
     @staticmethod
-    def _extra(extra: object, name: str, place: str) -> Schema:
+    def _extra(extra: object, name: str, place: str, fields: dict[str, Schema]) -> Schema:
         if extra == "allow":
             return _ANY
         if is_map(extra):
             return extra  # type: ignore[return-value]  # the schema of further members
-        raise Malformed(f"{place} has an argument `{spelt(name)}` that the tool does not name")
+        raise Malformed(f"{place} has an argument `{spelt(name)}` that the tool does not name{_meant(name, fields)}")
 
     def _missing(self, schema: Schema, fields: dict[str, Schema], copy: dict[str, object], depth: int) -> None:
         if self.supplies_defaults:
@@ -212,6 +214,15 @@ class _Judging:
         if _is_row(value):
             return self.items(_ANY, value, place, depth)
         return self.number(schema, value, place, depth)
+
+
+def _meant(name: str, fields: dict[str, Schema]) -> str:
+    """The argument that was perhaps meant, in brackets."""
+    from zcpolicy.misspelt import misspelt
+
+    alike = [field for field in fields if abs(len(field) - len(name)) <= MAX_SLIPS]
+    found = next(near for _, near in misspelt([name], alike))
+    return f" (did you mean `{spelt(found)}`?)" if found is not None else ""
 
 
 _ANY: Final[Schema] = {"kind": "any", "unreviewed": True}

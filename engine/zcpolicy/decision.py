@@ -7,6 +7,7 @@ and rules is worked out when it is first wanted.
 from __future__ import annotations
 
 from zcpolicy.combine import plan_behind
+from zcpolicy.sealed import NoTruth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
     from zcpolicy.stack import RuleRef
 
 
-class Decision:
+class Decision(NoTruth):
     """`effect`: allow, ask or deny. `arguments`: what may run, a fresh copy with defaults; empty if malformed.
 
     `run`: the execution that asked. `labels`: its session's labels then. `verdict`: what the engine remembers of it.
 
-    A decision is an answer, not a right: `permit` decides again.
+    A decision is an answer, not a right: `permit` decides again. It is neither true nor false: compare `effect`.
     """
 
     __slots__ = ("arguments", "effect", "labels", "run", "verdict")
+    _ask = 'compare `.effect` with "allow"'
 
     def __init__(
         self, verdict: Verdict, arguments: dict[str, Any], run: ResolvedAgentExecution, labels: frozenset[str]
@@ -77,6 +79,15 @@ class Decision:
     def note(self) -> str:
         """What is wrong with a malformed call, or which limit is exhausted."""
         return self.verdict.note
+
+    @property
+    def lacks(self) -> str:
+        """The fact that the host did not give and the answer hangs on: `cwd`, `server_cwd`; "" if there is none."""
+        if self.effect == "allow":
+            return ""
+        from zcpolicy.trace import lacking
+
+        return lacking(self)
 
     @property
     def retry_after(self) -> float | None:
@@ -167,6 +178,8 @@ class Decision:
         }
         if self.note:
             found["note"] = self.note
+        if self.lacks:
+            found["lacks"] = self.lacks
         if self.retry_after is not None:
             found["retry_after"] = self.retry_after
         if trace:

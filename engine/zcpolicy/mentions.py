@@ -83,14 +83,17 @@ class _Search:
                 self.unsent(field)
 
     def unsent(self, field: Schema) -> None:
-        """Null or not there. The tool's own default may be any, a URL's a file; it was not written into the call."""
+        """Null or not there. The tool's own default may be any, a URL's a file; it was not written into the call. One that
+        is null names nothing.
+        """
         paths, urls = kinds_below(field)
         self.found.path_unsent |= paths
         self.found.url_unsent |= urls
-        if "default" in field and (paths or urls):
-            self.anywhere()
-        if "default" in field and urls:
-            self.anyhow()
+        if field.get("default") is not None:
+            if paths or urls:
+                self.anywhere()
+            if urls:
+                self.anyhow()
 
     def anything(self, value: Any) -> None:
         if type(value) is str:

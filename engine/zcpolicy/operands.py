@@ -69,6 +69,12 @@ class Call:
             self._where = Where(cwd, session.env.get("HOME"), session.platform, session.resolve_link, session.env)
         return self._where
 
+    def started_at(self, folder: str) -> Call:
+        """The same call, were this the working directory; no link is looked at."""
+        call = Call(self.arguments, self.session, self.labels, self.tool)
+        call._where = self.where._replace(cwd=folder, resolve=None)
+        return call
+
 
 class Site:
     """Where a condition stands: the tool that is judged, the acting agent, and whether its rule grants."""

@@ -41,6 +41,12 @@ _FOR_MODEL: Final = {
 }
 """What to do instead, by reason."""
 
+LACKING: Final = {
+    "cwd": "a path is relative, and the session's working directory is unknown: `cwd`",
+    "server_cwd": "a path is relative, and this server's working directory is unknown: `server_cwd`",
+}
+"""Facts that a host did not give, by name."""
+
 
 def for_model(decision: Decision | Verdict) -> str:
     """One or two sentences; of the call it repeats at most the names of arguments."""
@@ -63,12 +69,13 @@ def for_person(decision: Decision) -> str:
     ]
     if decision.effect != "allow":
         lines.append(f"reason: {decision.reason}" + (f" ({escaped(decision.note)})" if decision.note else ""))
+        lines += [f"cannot be told: {LACKING[fact]}" for fact in (decision.lacks,) if fact]
     return "\n".join(lines)
 
 
 def for_log(decision: Decision) -> str:
     """One line of JSON: who, what, which answer, by which rules."""
-    session = decision.facts
+    session, lacks = decision.facts, decision.lacks
     return json_text(
         {
             "effect": decision.effect,
@@ -81,6 +88,7 @@ def for_log(decision: Decision) -> str:
             "rules": [f"{place[0]}:{place[1]}" for place in (rule.place for rule in decision.rules) if place],
             "digest": decision.digest,
             "generation": decision.generation,
+            **({"lacks": lacks} if lacks else {}),
         }
     )
 

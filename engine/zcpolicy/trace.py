@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from zcpolicy.combine import Said, Verdict
     from zcpolicy.condition import Node
+    from zcpolicy.decision import Decision
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.plan import Plan
+    from zcpolicy.predicates.refs import PathRef
 
 MAX_VALUE_CHARACTERS: Final = 1_000
 """Characters of one value that a trace shows."""
@@ -38,6 +40,48 @@ def trace(
         return []
     call = Call(arguments, run.session, labels, plan.tool)
     return [_body(plan, said, call) for said in verdict.said]
+
+
+def lacking(decision: Decision) -> str:
+    """The fact that the deciding conditions could not be told without: `cwd`, `server_cwd`; "" if that was not why."""
+    plan = plan_behind(decision.verdict)
+    if plan is None or decision.effect == "allow":
+        return ""
+    call = Call(decision.arguments, decision.run.session, decision.labels, plan.tool)
+    if call.where.cwd is not None or not any(map(_is_relative, call.found.paths)):
+        return ""
+    for said in decision.said:
+        if said.effect != decision.effect or said.body is None:
+            continue
+        for rule in said.body.data.get("rules", ()):
+            condition = rule.get("if")
+            if condition is not None and plan.speaks(rule):
+                node = compile_condition(condition, plan.site(rule["effect"]))
+                if truth_of(node, call) is None and any(_lacks(test, call) for test in _tests(node)):
+                    return _fact(call)
+    return ""
+
+
+def _tests(node: Node) -> list[Test]:
+    if isinstance(node, Test):
+        return [node]
+    return [test for part in ([node.part] if isinstance(node, Not) else node.parts) for test in _tests(part)]
+
+
+def _lacks(test: Test, call: Call) -> str:
+    """The directory without which the test cannot be told, and with which it could be."""
+    if call.where.cwd is not None or not any(map(_is_relative, call.found.paths)) or test.ask(call) is not None:
+        return ""
+    return _fact(call) if test.ask(call.started_at("/")) is not None else ""
+
+
+def _fact(call: Call) -> str:
+    return "cwd" if call.tool["server"] is None else "server_cwd"
+
+
+def _is_relative(path: PathRef) -> bool:
+    first = path.parts[0] if path.parts else None
+    return path.base is not None and isinstance(first, str) and first[:1] not in ("/", "~", "")
 
 
 def _body(plan: Plan, said: Said, call: Call) -> dict[str, Any]:
@@ -70,7 +114,9 @@ def _rule(plan: Plan, said: Said, index: int, rule: Any, call: Call) -> dict[str
 def _node(node: Node, call: Call) -> dict[str, Any]:
     truth = _TRUTH[truth_of(node, call)]
     if isinstance(node, Test):
-        return {"test": thawed(node.leaf), "truth": truth, "value": _value(node.value(call))}
+        found = {"test": thawed(node.leaf), "truth": truth, "value": _value(node.value(call))}
+        lacks = _lacks(node, call)
+        return {**found, "lacks": lacks} if lacks else found
     if isinstance(node, Not):
         return {"not": _node(node.part, call), "truth": truth}
     return {"all" if isinstance(node, AllOf) else "any": [_node(part, call) for part in node.parts], "truth": truth}

@@ -5,7 +5,7 @@ In: a `Decision`. Out: text in one of three styles. Imports nothing of the langu
 
 from __future__ import annotations
 
-from zcpolicy.texts import escaped, json_text, spelled
+from zcpolicy.texts import LACKING, escaped, json_text, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +41,24 @@ def because(decision: Decision) -> Iterator[str]:
     if decision.note:
         yield escaped(decision.note)
     if decision.reason == "unknown-tool" and not decision.note:
-        yield "the policy knows no tool of this name; a server's is written `server/name`"
+        yield f"the policy knows no tool of this name; {_meant(decision)}"
     if decision.reason == "not-granted":
         yield "no `allow` grants this call"
+    if decision.lacks:
+        yield LACKING[decision.lacks]
+
+
+def _meant(decision: Decision) -> str:
+    """The tool that was perhaps meant: one of that name on a server, else the nearest."""
+    from policy_lang.cli.tool_name import written
+    from policy_lang.cli.words import nearest
+
+    asked, known = decision.tool, decision.run.resolver.program.tools
+    name = asked if isinstance(asked, str) else asked[-1]
+    found = next((written(tool) for tool in known if not isinstance(tool, str) and name == tool[1]), None)
+    found = found or nearest(written(asked), [written(tool) for tool in known])
+    found = found or nearest(name, [tool for tool in known if isinstance(tool, str)])
+    return f"did you mean `{found}`?" if found else "a server's is written `server/name`"
 
 
 def refusal_text(reason: str, note: str, program: Program, style: str) -> str:
@@ -120,7 +135,9 @@ def _node(node: dict[str, Any], depth: int) -> Iterator[str]:
     """A test with what it read; below `and`, `or`, `not` one line each."""
     indent = "  " * depth
     if "test" in node:
-        yield f"{indent}{_TRUTH[node['truth']]}: {test_text(node['test'])}{_read(node['value'], node['test'])}"
+        yield f"{indent}{_TRUTH[node['truth']]}: {test_text(node['test'])}{_read(node['value'], node['test'])}" + (
+            f"; {LACKING[node['lacks']]}" if "lacks" in node else ""
+        )
         return
     if "not" in node:
         yield f"{indent}{_TRUTH[node['truth']]}: not"

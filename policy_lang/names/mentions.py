@@ -14,7 +14,7 @@ from policy_lang.names.scope import Scopes
 from policy_lang.nearest import nearest
 from zcpolicy.combine import REASONS
 
-FACTS = ("cwd", "interactive", "home")
+FACTS = ("cwd", "server_cwd", "interactive", "home")
 """What `given` may state besides the facts that `context` declares."""
 
 OUTCOMES = (*REASONS, "asked", "allowed")

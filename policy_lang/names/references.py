@@ -212,5 +212,6 @@ def unknown_name(
     fix = Fix((Edit(file.source, span, sign + near),), safe=False) if near else None
     article = "an" if space == "agent" else "a"
     declared = ", as in `bundle NAME { server SERVER }`" if space == "bundle" else ""
-    advice = f"did you mean `{sign}{near}`?" if near else f"declare it with {article} `{space}` statement{declared}"
+    statement = space.removesuffix(" fact")
+    advice = f"did you mean `{sign}{near}`?" if near else f"declare it with {article} `{statement}` statement{declared}"
     return Diagnostic(code, f"unknown {space} `{sign}{name}`", file.source, span, help=advice, fix=fix)

@@ -246,10 +246,8 @@ def test_a_limit_is_what_the_language_makes_of_it(limit: str) -> None:
     assert agent is not None
     narrowing = narrowing_from(json.dumps({"limits": [limit]}), program)
     assert narrowing is not None
-    bound = body_of(narrowing, program, {name: number for number, name in enumerate(program.tools)}).data.get(
-        "limits", ()
-    )
-    assert thawed(bound) == {**thawed(agent["body"].get("limits", [])[0]), "pot": "narrowing"}
+    body = body_of(narrowing, program, {name: number for number, name in enumerate(program.tools)})
+    assert thawed(body.data.get("limits", [])[0]) == {**thawed(agent["body"].get("limits", [])[0]), "pot": "narrowing"}
 
 
 @pytest.mark.parametrize(
@@ -349,3 +347,37 @@ def test_an_agent_that_is_missing_or_misspelt(cli: Cli) -> None:
         "zcpolicy: which agent calls? say it with `--agent A`; see zcpolicy decide --help\n",
     )
     assert "did you mean `coder`?" in cli("decide", "team.zcpolicy", "--agent", "codr", "file_read").out
+
+
+SERVED = """zcpolicy 1
+tool git/git_status(repo_path: path) risk read
+tool refund(order: integer) risk low
+bundle b { server git }
+agent a { autonomy full; connect b; allow any }
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "says"),
+    [
+        ("git/git_statu", "did you mean `git/git_status`?"),
+        ("git_status", "did you mean `git/git_status`?"),
+        ("gti/git_status", "did you mean `git/git_status`?"),
+        ("refnd", "did you mean `refund`?"),
+        ("quite_another", "a server's is written `server/name`"),
+    ],
+)
+def test_a_misspelt_tool_is_answered_with_the_one_that_is_near(cli: Cli, tmp_path: Path, tool: str, says: str) -> None:
+    policy = tmp_path / "served.zcpolicy"
+    policy.write_text(SERVED, "utf-8")
+    ran = cli("decide", str(policy), "--agent", "a", tool)
+    assert ran.out.splitlines()[1] == f"  the policy knows no tool of this name; {says}"
+
+
+def test_a_directory_that_is_not_known_is_named(cli: Cli, tmp_path: Path) -> None:
+    policy = tmp_path / "served.zcpolicy"
+    policy.write_text(SERVED.replace("allow any", 'allow any; deny any when some paths under "/etc"'), "utf-8")
+    ran = cli("decide", str(policy), "--agent", "a", "git/git_status", "--args", '{"repo_path": "etc"}', "--trace")
+    missing = "a path is relative, and this server's working directory is unknown: `server_cwd`"
+    assert f"\n  {missing}\n" in ran.out
+    assert f"""cannot be told: some paths under "/etc" — it is ["etc"]; {missing}\n""" in ran.out

@@ -59,6 +59,11 @@ MISFITS: dict[str, tuple[Any, Any, str]] = {
         {"b": 1},
         "`x` has an argument `b` that the tool does not name",
     ),
+    "a member that is misspelt": (
+        schema(order="integer"),
+        {"ordr": 1},
+        "`x` has an argument `ordr` that the tool does not name (did you mean `order`?)",
+    ),
     "a member that is missing": (schema("a", a="integer"), {}, "`a` is missing"),
     "none of the values": ({"kind": "string", "enum": ["a"]}, "A", "`x` is none of the values that the tool takes"),
     "true is not one": ({"kind": "any", "enum": [{"n": "1"}]}, True, "`x` is none of the values that the tool takes"),

@@ -12,6 +12,8 @@ tool write(path: path, text: string) risk medium
 tool mail(to: string) risk medium
 tool pay(amount: number) risk medium
 tool anything(value: any) risk read
+tool notes/open(path: path) risk read
+bundle kept { server notes }
 label untrusted, private
 context { channel: string, level: integer }
 skill reading { only read }
@@ -33,6 +35,7 @@ agent a {
 }
 agent b { autonomy full; allow read, pay; delegate to c }
 agent c { autonomy full; allow read, mail }
+agent d { autonomy full; connect kept; allow notes/open when args.path under "/w" }
 """
 
 
@@ -56,6 +59,7 @@ MAIL = 'given channel = "mail", level = 2'
         ("labels that are given", ["agent a", MAIL, "given marked untrusted, private", 'call mail(to: "x") => deny', "call anything(value: 1) => ask"]),
         ("a home that is given", ["agent a", 'given home = "/w"', 'call read(path: "~/secret/x") => deny', 'call read(path: "~/x") => allow']),
         ("a directory that is given", ["agent a", 'given cwd = "/w/secret"', 'call read(path: "x") => deny', 'given cwd = "/w"', 'call read(path: "x") => allow']),
+        ("the directory of every server", ["agent d", 'call notes/open(path: "x") => deny not-granted', 'given server_cwd = "/w"', 'call notes/open(path: "x") => allow', 'given server_cwd = "/v"', 'call notes/open(path: "x") => deny']),
         ("nobody to ask", ["agent a", "given interactive = false", 'call write(path: "/w", text: "") => deny no-approver']),
         ("facts of the context have kinds", ["agent a", 'given channel = "mail", level = "2"', 'call mail(to: "x") => deny not-granted']),
         ("a child is bounded by its delegator", ["agent c as child of b as child of a", 'call read(path: "/w") => allow', MAIL, 'call mail(to: "x") => deny']),
@@ -110,3 +114,11 @@ def test_a_relative_directory_is_a_problem() -> None:
     assert made.program is not None
     (result,) = run_tests(made.program, made.tests)
     assert (result.passed, result.problem) == (False, "`cwd` is an absolute path")
+
+
+@pytest.mark.parametrize("value", ['"repo"', "1", "null"])
+def test_a_servers_directory_that_is_none_is_a_problem(value: str) -> None:
+    made = compile_text(f'{POLICY}test "t" {{ agent a; given server_cwd = {value}; call pay(amount: 1) => allow }}\n')
+    assert made.program is not None
+    (result,) = run_tests(made.program, made.tests)
+    assert (result.passed, result.problem) == (False, "`server_cwd` is an absolute path")

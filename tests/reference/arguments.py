@@ -244,7 +244,10 @@ def _mentions(call: Judged, refs: tuple[PathRef | UrlRef, ...], kind: str) -> Me
         none,
         bounded,
         any(_holds(one, kind) or _holds_hidden(one) for one in unsent),
-        any("default" in one and (_holds(one, "path") or _holds(one, "url") or _holds_hidden(one)) for one in unsent),
+        any(
+            one.get("default") is not None and (_holds(one, "path") or _holds(one, "url") or _holds_hidden(one))
+            for one in unsent
+        ),
     )
 
 

@@ -73,6 +73,11 @@ def _given(facts: Facts, step: ast.Given, world: World) -> None:
         "home" in given and world.context_kind("home") is None
     ):  # not a fact of `context`: HOME, as the host vouches for it
         facts.env = {**facts.env, "HOME": cast(str, given.pop("home"))}
+    if "server_cwd" in given and world.context_kind("server_cwd") is None:  # the directory of every server
+        servers = {known.name[0] for known in world.every_tool()}
+        facts.server_cwd = dict.fromkeys(
+            (one for one in servers if one is not None), cast(str, given.pop("server_cwd"))
+        )
     facts.context = {**facts.context, **given}
 
 
