@@ -1,13 +1,13 @@
 """The parity harness in pytest: a test for every setting on every path of a host, and an index of who answers for them.
 
 In: `@pytest.mark.parity(PATHS)`, `--parity-index FILE`, `--parity-matrix FILE`. Out: the fixtures `parity_cell`, `parity_row`
-and `parity_matrix`; a run that fails where a row of the index is not borne out by a test that passed in it.
+and `parity_matrix`; `two_clients`, for tools of a host's own; a run that fails where a row of the index is not borne out by a test that passed in it.
 
 The index is looked at where it is asked for, by the option or by `parity_index` in the configuration, and then against this
 very run, whatever was selected: a row whose test was not run fails it. Without both nothing is looked at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from zcpolicy.parity.index import Outcome
     from zcpolicy.parity.matrix import Matrix
     from zcpolicy.parity.suite import Checked, Suite
+    from zcpolicy.state.audit import Handles
+    from zcpolicy.state.lifecycle import Factory
+    from zcpolicy.state.two_clients import Acting, Call
 
 MARKER: Final = (
     "parity(paths, diverging={}, settings=SETTINGS, compiled=policy_lang.loads): "
@@ -166,6 +169,42 @@ def parity_matrix(request: pytest.FixtureRequest) -> "Matrix":
     """The whole matrix of the paths."""
     found: Matrix = request.param.matrix()
     return found
+
+
+class TwoClients:
+    """What the fixture `two_clients` gives."""
+
+    def __call__(
+        self,
+        factory: "Factory",
+        handles: "Callable[[], Handles]",
+        acting: "Acting",
+        calls: "Sequence[Call]",
+        *,
+        agents: tuple[str, ...],
+        rounds: int = 3,
+        settings: Mapping[str, Any] | None = None,
+        unsteady: Sequence[str] = (),
+    ) -> None:
+        """Raises AssertionError where anything of one client reaches another, a line for each; else as
+        `zcpolicy.state.two_clients.crossings`, which takes the same.
+        """
+        import asyncio
+
+        from zcpolicy.state.two_clients import crossings
+
+        test = crossings(
+            factory, handles, acting, calls, agents=agents, rounds=rounds, settings=settings, unsteady=unsteady
+        )
+        found = asyncio.run(test)
+        if found:
+            raise AssertionError("\n".join(map(str, found)))
+
+
+@pytest.fixture
+def two_clients() -> TwoClients:
+    """`two_clients(factory, handles, acting, calls, agents=…)` runs tools as two clients, and fails where something crosses."""
+    return TwoClients()
 
 
 # --- the files -----------------------------------------------------------------------------------------------------

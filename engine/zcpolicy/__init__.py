@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from zcpolicy.ledgers.redis import RedisLedger as RedisLedger
     from zcpolicy.ledgers.sqlite import SqliteLedger
     from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
+    from zcpolicy.loop.context import perform
     from zcpolicy.loop.gate import Admitted, Lapsed, Paused, Refused, admit, admit_all
     from zcpolicy.loop.loop import run_tool_call_loop
     from zcpolicy.loop.messages import Message, Model, ModelRequest, ModelResponse, ToolCall, Usage
@@ -73,6 +74,7 @@ else:
         "ledgers.redis": ("RedisLedger",),
         "ledgers.sqlite": ("SqliteLedger",),
         "loop.access": ("ResolvedIo", "ResolvedModelAccess"),
+        "loop.context": ("perform",),
         "loop.gate": ("Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all"),
         "loop.loop": ("run_tool_call_loop",),
         "loop.messages": ("Message", "Model", "ModelRequest", "ModelResponse", "ToolCall", "Usage"),
@@ -179,6 +181,7 @@ __all__ = [
     "load_compiled",
     "load_skill_tool",
     "memory_tools",
+    "perform",
     "pipeline_tool",
     "restore",
     "run_tool_call_loop",

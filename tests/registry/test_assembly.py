@@ -297,6 +297,19 @@ def test_only_skills_that_can_be_loaded_are_named() -> None:
     asyncio.run(story())
 
 
+def test_a_skill_that_only_one_of_the_two_knows_is_remarked_on() -> None:
+    async def story(agent: str, *brought: str) -> dict[str, str]:
+        skills = {name: SKILLS[name] for name in brought}
+        async with registry(run_of(SKILLED, agent), ToolSources(skills=skills)) as made:
+            return {name: said for name, said in made.remarks.items() if name.startswith("skill ")}
+
+    unknown = {"skill ghost": "the policy has no skill of this name, so that nobody can load it"}
+    missing = {"skill deploy": "the policy lets this agent load it, and the host has no skill of this name"}
+    assert asyncio.run(story("a", "deploy", "other")) == {}
+    assert asyncio.run(story("a", "other", "ghost")) == unknown | missing
+    assert asyncio.run(story("c")) == {}  # it may load none
+
+
 def test_a_loaded_skill_narrows_and_brings_the_tools_that_the_policy_allows() -> None:
     async def story() -> None:
         run = run_of(SKILLED, "a")

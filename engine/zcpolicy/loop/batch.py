@@ -14,9 +14,9 @@ from typing import Final
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.anew import CHANGED, sent
-from zcpolicy.loop.context import CallContext
+from zcpolicy.loop.context import perform
 from zcpolicy.loop.ending import Ended
-from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, perform
+from zcpolicy.loop.gate import Admitted, Paused, Refused, admit
 from zcpolicy.loop.history import cut
 from zcpolicy.loop.messages import Message, ToolCall
 from zcpolicy.texts import spelled
@@ -127,8 +127,7 @@ class Batch:
     async def _result(self, name: str, call: Admitted) -> str:
         run = call.decision.run
         self.sent.add(name)
-        given = CallContext(run, self._io, call.key, self._deadline)
-        result = await perform(call, given, max(0.0, self._left()))
+        result = await perform(call, self._io, within=max(0.0, self._left()))
         text = result.text if result.ok else f"[failed] {result.text}"
         if call.edited:
             text = f"[A person changed the call to {spelled(call.decision.tool)} {call.wire}]\n{text}"

@@ -1,6 +1,6 @@
 """What a running tool may do, all of it within the execution that called it, and as long as its call is under way.
 
-In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a `ToolContext`.
+In: an execution, the call that runs, ways to the outside. Out: `CallContext`, a `ToolContext`; `perform`, for loops of a host's own.
 
 INVARIANT: whatever is given out here asks `CallContext._acting` at each use; what takes time is cut off when the call ends.
 """
@@ -16,10 +16,11 @@ from typing import Any, Final, Literal, Self, TypeVar
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
+from zcpolicy.loop import gate
 from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.anew import CHANGED, sent
 from zcpolicy.loop.bounded import InnerRefused, cut_off
-from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, admit_all, perform
+from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, admit_all
 from zcpolicy.loop.report import report
 from zcpolicy.memory import MemoryAccess
 from zcpolicy.refusals import PermitError, ResolveError
@@ -39,6 +40,28 @@ OVER: Final = "the call is over, and what it was given with it"
 NEEDS_A_PERSON: Final = "it needs an approval that is still to come. Make that call by itself."
 TIME_OVER: Final = "The call was not made: the time of the turn is over."
 ONE_BEFORE: Final = "The call was not made, since one before it was not."
+
+
+async def perform(call: Admitted, io: ResolvedIo, *, within: float | None = None) -> ToolResult:
+    """Runs the tool of an admitted call, once, from the registry of its execution: a host's own, of a peripheral or of a
+    server. It starts and finishes the call.
+
+    `within`: seconds that the turn has left, for this call and all that its tool starts; None: those of a whole turn
+    (`run.runtime.turn_timeout`). The policy's `call_timeout` and `limit … time` hold besides. A tool that raises, or is
+    cut off, is a failed result, whose text is fit for a model.
+
+    Raises Lapsed: admit it again, under the same key; PermitError where it was started before; ResolveError without a
+    registry; HostFault where the recorder failed; TypeError, ValueError for what is no call and no time.
+    """
+    given: tuple[object, object] = (call, io)
+    if type(given[0]) is not Admitted or type(given[1]) is not ResolvedIo:
+        raise TypeError("`perform` takes a call that `admit` admitted, and a `ResolvedIo`")
+    if within is not None and not within >= 0:
+        raise ValueError("`within` is a number of seconds, 0 or more")
+    run = call.decision.run
+    seconds = run.runtime.turn_timeout if within is None else within
+    context = CallContext(run, io, call.key, asyncio.get_running_loop().time() + seconds)
+    return await gate.perform(call, context, seconds)
 
 
 class CallContext:
@@ -174,7 +197,7 @@ class CallContext:
     async def _performed(self, call: Admitted) -> ToolResult:
         self._acting()
         given = CallContext(call.decision.run, self._io, call.key, self._deadline, led=self._led, depth=self._depth + 1)
-        return await perform(call, given, self._deadline - self._loop.time())
+        return await gate.perform(call, given, self._deadline - self._loop.time())
 
     async def delegate(self, agent: str, task: str, *, independent: bool = False) -> ToolResult:
         """Has another agent do a task. A child that cannot be is a failed result."""

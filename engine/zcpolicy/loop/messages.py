@@ -78,7 +78,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """`system`: the host's prompt with the registry's sections. `max_output_tokens`: None where nothing bounds it."""
+    """What a model is asked. `system`: the host's prompt with the sections of the registry (`registry.prompt.text`).
+    `messages`: the transcript, the newest last. `tools`: what it may call (`registry.specs()`), each by its `wire` name.
+    `max_output_tokens`: the longest answer; None where nothing bounds it.
+    """
 
     system: str
     messages: tuple[Message, ...]

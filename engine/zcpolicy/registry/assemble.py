@@ -17,7 +17,7 @@ from zcpolicy.names import is_tool_name
 from zcpolicy.registry.capabilities import offer_of, read_pinned
 from zcpolicy.registry.connecting import connect, ends_here, fault_text, shut
 from zcpolicy.registry.record import Offer, Record
-from zcpolicy.registry.remarks import remarks_on
+from zcpolicy.registry.remarks import remarks_on, remarks_on_skills
 from zcpolicy.registry.site import Site
 from zcpolicy.registry.sources import (
     AssemblyError,
@@ -53,6 +53,7 @@ async def assembled(execution: ResolvedAgentExecution, sources: ToolSources, sit
         record.offers.update({name: offer for name, offer in own.items() if name in may})
         whole = site.connect_peripherals or sources.peripherals is None
         record.remarks = remarks_on(own, run.resolver.program, may, whole=whole)
+        record.remarks.update(remarks_on_skills(sources.skills, run.resolver.program, run.loadable))
         if site.connect_mcp:
             await _servers(record, run, sources.servers, may)
         _must_be_found(record)

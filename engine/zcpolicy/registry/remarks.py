@@ -1,7 +1,6 @@
-"""Tools on which host and policy do not meet: what a host's developer wants to know, and no model is told.
+"""Tools and skills on which host and policy do not meet: what a host's developer wants to know, and no model is told.
 
-In: the tools that a host has, the policy's, and those that this agent may use. Out: a sentence for each that is not as it
-should be. Nothing here withholds or grants.
+In: what a host has, the policy's, and what this agent may use. Out: a sentence for each that is not as it should be. Nothing here withholds or grants.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,6 +20,8 @@ MAX_TOLD_PARAMETERS: Final = 5
 
 UNKNOWN: Final = "the policy has no tool of this name, so it is left out"
 MISSING: Final = "the policy lets this agent use it, and the host has no tool of this name"
+UNKNOWN_SKILL: Final = "the policy has no skill of this name, so that nobody can load it"
+MISSING_SKILL: Final = "the policy lets this agent load it, and the host has no skill of this name"
 
 _TYPES: Final[Mapping[str, str]] = {
     "string": "string", "path": "string", "url": "string", "shell": "string", "command": "string", "integer": "integer",
@@ -46,6 +47,13 @@ def remarks_on(
         absent = {name for name in may if isinstance(name, str)}.difference(own, CAPABILITIES)
         found.update(dict.fromkeys(sorted(absent), MISSING))
     return found
+
+
+def remarks_on_skills(own: Collection[str], program: Program, may: Collection[str]) -> dict[str, str]:
+    """By `skill NAME`. `own`: the skills of the host. `may`: those that this agent may load."""
+    declared = head_of(program)["skills"]
+    unknown = {f"skill {name}": UNKNOWN_SKILL for name in sorted(own) if name not in declared}
+    return {**unknown, **{f"skill {name}": MISSING_SKILL for name in sorted({*may}.difference(own))}}
 
 
 def _differs(parameters: Mapping[str, Json], schema: Schema) -> Iterator[str]:

@@ -138,10 +138,11 @@ class ScopedToolRegistry(Sealed):
 
     @property
     def remarks(self) -> Mapping[str, str]:
-        """By tool of the host's own, in a sentence: where host and policy do not meet. For the log; no model is told.
+        """By tool of the host's own, or `skill NAME`, in a sentence: where host and policy do not meet. For the log; no
+        model is told.
 
-        A tool that the policy does not have, one that this agent may use and nobody brought, and one whose parameters are
-        not those of the policy.
+        A tool or skill that the policy does not have, one that this agent may use and nobody brought, and a tool whose
+        parameters are not those of the policy.
         """
         return MappingProxyType(_record(self).remarks)
 
