@@ -18,7 +18,7 @@ from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import no_secret, secrets_in
 from policy_lang.serving.toml import Path as Place
 from zcpolicy.daemon.models import MAX_SCRIPT_BYTES, ScriptError, read_script
-from zcpolicy.daemon.settings import ChannelSettings, McpSettings
+from zcpolicy.daemon.settings import ChannelSettings, McpSettings, SkillSettings
 from zcpolicy.extras import missing
 
 SCRIPTED: Final = "scripted"
@@ -126,6 +126,20 @@ def _url(table: Table, url: str) -> None:
     if not sound:
         table.wrong("url", "an address that begins with `https://` or `http://`")
     no_secret(table, url, ("url",))
+
+
+def skills_in(top: Table) -> dict[str, SkillSettings]:
+    """The skills by name."""
+    found: dict[str, SkillSettings] = {}
+    for name, table in top.named("skills").items():
+        description, file = table.text("description"), table.text("file")
+        table.done()
+        for each, example in (("description", "how to deploy"), ("file", "deploy.md")):
+            if each not in table.values:
+                table.missing(each, f'write `{each} = "{example}"`')
+        if description is not None and file is not None and files.readable(table, ("file",), file):
+            found[name] = SkillSettings(description, str(table.where(file)))
+    return found
 
 
 def factories_in(top: Table) -> tuple[str, ...]:

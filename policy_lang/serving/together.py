@@ -25,6 +25,8 @@ def judge_together(settings: Settings, top: Table, program: Program) -> None:
         _served(settings, top, program, job.agent, ("schedule", number, "agent"))
     for name, chat in settings.channels.items():
         _served(settings, top, program, chat.agent, ("channels", name, "agent"))
+    for name in settings.skills:
+        _known(top, name, list(head_of(program)["skills"]), "skill", ("skills", name), on_key=True)
     reached = _reached(settings, program)
     _ways_in(settings, top, program, reached)
     _servers(settings, top, program, reached)

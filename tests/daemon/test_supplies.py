@@ -90,6 +90,41 @@ def test_a_secret_is_named_and_never_shown(tmp_path: Path, monkeypatch: pytest.M
         assert "s3cr3t" not in str(raised.value)
 
 
+SKILLED = """zcpolicy 1
+tool memory_recall(query: string)                                 risk read
+tool memory_store(text: string, scope?: string)                   risk low
+tool load_skill(skill: string)                                    risk read
+tool delegate(agent: string, task: string, independent?: boolean) risk low
+skill looking { deny memory_store }
+agent helper { autonomy full; allow memory_recall, memory_store, load_skill; skills looking; memory read own write own }
+agent aide { autonomy full; allow delegate }
+"""
+
+
+def test_a_skill_is_loaded_and_its_restrictions_hold(tmp_path: Path) -> None:
+    steps: list[Any] = [
+        {"calls": [{"tool": "load_skill", "arguments": {"skill": "looking"}}]},
+        {"calls": [{"tool": "memory_store", "arguments": {"text": "x"}}]},
+        "looked",
+    ]
+    file = lay(
+        tmp_path / "desk", steps=steps, more='[skills.looking]\ndescription = "how to look"\nfile = "looking.md"'
+    )
+    (file.parent / "looking.md").write_text("Look around.")
+    (file.parent / "team.zcpolicy").write_text(SKILLED)
+
+    async def story() -> None:
+        async with serving(file) as (_, client):
+            assert (await client.post("/turn", json=TURN)).json()["text"] == "looked"
+
+    asyncio.run(story())
+    (log,) = (file.parent / "var/log").glob("decisions-*.jsonl")
+    calls = [one["data"] for one in map(json.loads, log.read_text().splitlines()) if one["kind"] == "call"]
+    assert {one["decision"]["tool"]: one["decision"]["reason"] for one in calls} == {
+        "load_skill": "allowed", "memory_store": "denied",
+    }  # fmt: skip
+
+
 SCRIPTS: dict[str, tuple[object, str]] = {
     "a list": (["hello"], "it is no object"),
     "no steps": ({"steps": []}, "it has no steps"),

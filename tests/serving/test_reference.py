@@ -18,6 +18,7 @@ folder = "var"
 [agents.NAME]
 [mcp.NAME]
 [tools]
+[skills.NAME]
 [channels.NAME]
 [[schedule]]
 [session]
@@ -34,7 +35,9 @@ def told() -> set[tuple[str, str]]:
     """Table and setting, as the page has them."""
     found: set[tuple[str, str]] = set()
     table = ""
-    for row in re.findall(r"^\| ([^|]*) \| `(\w+)` \|", PAGE.read_text("utf-8").replace("| | `", "|  | `"), re.MULTILINE):
+    for row in re.findall(
+        r"^\| ([^|]*) \| `(\w+)` \|", PAGE.read_text("utf-8").replace("| | `", "|  | `"), re.MULTILINE
+    ):
         table = row[0].strip("` []") or table
         found.add((table, row[1]))
     return found
@@ -45,7 +48,11 @@ def test_the_page_names_every_setting(tmp_path: Path, monkeypatch: pytest.Monkey
     get = Table.get
 
     def noted(table: Table, name: str) -> object:
-        if table.path and table.path not in {("agents",), ("mcp",), ("channels",)} and table.path[-1] not in OPEN:
+        if (
+            table.path
+            and table.path not in {("agents",), ("mcp",), ("channels",), ("skills",)}
+            and table.path[-1] not in OPEN
+        ):
             asked.add((table.name, name))
         return get(table, name)
 

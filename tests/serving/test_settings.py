@@ -132,6 +132,11 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     # together with the policy
     "a misspelt agent in the schedule": ('agent = "helper"', 'agent = "helpre"', ["daemon.toml:25:9: error ZC6005: the policy has no agent `helpre`", "help: did you mean `helper`?"]),
     "a scheduled agent without a model": ('agent = "helper"', 'agent = "idle"', ["daemon.toml:25:9: error ZC6004: agent `idle` has no model", 'help: write `[agents.idle]` and `model = "…"`']),
+    "a skill that the policy has not": (
+        "[drain]",
+        '[skills.look]\ndescription = "how to look"\nfile = "answers.json"\n[drain]',
+        ["daemon.toml:33:1: error ZC6005: the policy has no skill `look`"],
+    ),
     "an agent that nobody reaches": ("[drain]", '[agents.idle]\nmodel = "scripted:answers.json"\n[drain]', ["daemon.toml:33:1: warning ZC6101: nobody reaches agent `idle`", 'help: write `surfaces = ["gateway"]`, or have another agent delegate to it']),
 }  # fmt: skip
 

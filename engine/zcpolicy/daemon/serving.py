@@ -28,7 +28,7 @@ from zcpolicy.daemon.paths.step import WorkflowStep, run_procedure
 from zcpolicy.daemon.schedule import ScheduleError
 from zcpolicy.daemon.sessions import Seat
 from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError
-from zcpolicy.daemon.supplies import builtin_tools, mcp_servers
+from zcpolicy.daemon.supplies import builtin_tools, mcp_servers, skill_sources
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
 from zcpolicy.events import Event
@@ -256,7 +256,9 @@ class Daemon:
         """All that tools are taken from. Raises SettingsError."""
         own = builtin_tools(self._kept.memory, self._later, self._steps)
         theirs = await registered(self.settings.factories, self._tools, own)
-        return ToolSources(builtins=(*own, *theirs), servers=mcp_servers(self.settings.mcp))
+        return ToolSources(
+            builtins=(*own, *theirs), servers=mcp_servers(self.settings.mcp), skills=skill_sources(self.settings.skills)
+        )
 
     def resolver(self, program: Program, generation: int, files: tuple[str, ...]) -> Resolver:
         """The first one. `files`: those of the policy."""

@@ -120,6 +120,14 @@ class McpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillSettings:
+    """A skill whose restrictions the policy has. `file`: its instructions, as text."""
+
+    description: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobSettings:
     """A run of an agent `every` so many seconds. `heartbeat`: it is recorded as one."""
 
@@ -186,6 +194,7 @@ class Settings:
     rpc: str | None = None
     mcp: Mapping[str, McpSettings] = field(default_factory=dict[str, McpSettings])
     factories: tuple[str, ...] = ()
+    skills: Mapping[str, SkillSettings] = field(default_factory=dict[str, SkillSettings])
     channels: Mapping[str, ChannelSettings] = field(default_factory=dict[str, ChannelSettings])
     schedule: tuple[JobSettings, ...] = ()
     log: LogSettings = LogSettings()
@@ -213,7 +222,7 @@ class Settings:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """What no tool may write: the state folder with all in it, the settings, the socket, scripts, files of secrets."""
+        """What no tool may write: the state folder with all in it, the settings, the socket, scripts, skills, files of secrets."""
         secrets = [
             secret for server in self.mcp.values() for secret in (*server.env.values(), *server.headers.values())
         ]
@@ -221,7 +230,8 @@ class Settings:
         scripts = [
             agent.model.partition(":")[2] for agent in self.agents.values() if agent.model.startswith("scripted:")
         ]
-        files = [self.state.folder, self.file, self.rpc, *scripts]
+        skills = [skill.file for skill in self.skills.values()]
+        files = [self.state.folder, self.file, self.rpc, *scripts, *skills]
         files += [secret.name for secret in secrets if secret.kind == "file"]
         return tuple(dict.fromkeys(place for file in files if file for place in (file, os.path.realpath(file))))
 

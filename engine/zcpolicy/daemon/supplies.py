@@ -6,15 +6,23 @@ In: `Settings`, what tools need of the host. Out: `ToolSources`. Secrets are rea
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from zcpolicy.daemon.settings import McpSettings, Secret
+from zcpolicy.daemon.settings import McpSettings, Secret, SettingsError, SkillSettings
 from zcpolicy.exact import is_object
 from zcpolicy.memory_stores.contract import MemoryStore
-from zcpolicy.registry.host_tools import delegate_tool, memory_tools, pipeline_tool, tool_search_tool
-from zcpolicy.registry.sources import HostTool, McpConnection, McpServer, ToolContext, ToolResult
+from zcpolicy.registry.host_tools import (
+    delegate_tool,
+    load_skill_tool,
+    memory_tools,
+    pipeline_tool,
+    tool_search_tool,
+)
+from zcpolicy.registry.sources import HostTool, McpConnection, McpServer, SkillSource, ToolContext, ToolResult
 from zcpolicy.tickets import Ticket
 
 MAX_AFTER_SECONDS: Final = 366 * 86_400.0
 """Seconds from a call to the run that it starts, and between two such runs."""
+MAX_SKILL_BYTES: Final = 1_048_576
+"""Bytes of the instructions of a skill."""
 MAX_STEPS: Final = 50
 """Steps of one workflow that a tool starts."""
 
@@ -26,8 +34,30 @@ Steps = Callable[[Ticket, list[tuple[str, str]]], Awaitable[list[tuple[str, str,
 
 def builtin_tools(store: MemoryStore, later: Later, steps: Steps) -> tuple[HostTool, ...]:
     """All that the daemon has of its own; an agent has those that the policy declares and grants."""
-    own = (delegate_tool(), pipeline_tool(), tool_search_tool(), _later_tool(later), _workflow_tool(steps))
+    own = (
+        delegate_tool(),
+        load_skill_tool(),
+        pipeline_tool(),
+        tool_search_tool(),
+        _later_tool(later),
+        _workflow_tool(steps),
+    )
     return (*own, *memory_tools(store))
+
+
+def skill_sources(skills: Mapping[str, SkillSettings]) -> dict[str, SkillSource]:
+    """By name. Raises SettingsError for instructions that cannot be read."""
+    found: dict[str, SkillSource] = {}
+    for name, skill in skills.items():
+        try:
+            with open(skill.file, "rb") as file:
+                text = file.read(MAX_SKILL_BYTES + 1).decode()
+        except (OSError, ValueError):
+            raise SettingsError(f"the instructions of skill `{name}` cannot be read") from None
+        if len(text) > MAX_SKILL_BYTES:
+            raise SettingsError(f"the instructions of skill `{name}` have more than {MAX_SKILL_BYTES} bytes")
+        found[name] = SkillSource(skill.description, text)
+    return found
 
 
 def mcp_servers(mcp: Mapping[str, McpSettings]) -> dict[str, McpServer]:
