@@ -1,7 +1,7 @@
 """A starter policy for the tools of one server.
 
 In: its list of tools, what to call the server, where the list lies. Out: policy text that compiles: every tool asks,
-what the server says only reads is a group to look through; a test for one of each.
+what the server says only reads is a group to look through; a test for one of each; suggestions as comments.
 """
 
 import json
@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from policy_lang.catalog.mcp import ToolListing
+from policy_lang.format import format_source
+from policy_lang.source import Source
+from zcpolicy.mentions import sources
 from zcpolicy.program import Schema, Value
-
-MAX_LINE: Final = 100
-"""Columns of a written list."""
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _READING: Final = ("get_", "list_", "read_", "search_")
+_SECRETS: Final = '["**/.env", "**/*.pem", "**/.ssh/**"] because "secrets are never touched"'
+_UNREVIEWED: Final = "  # zcpolicy: allow ZC4008 text that nobody has reviewed is taken for a path"
 _SUSPECTS: Final[dict[str, tuple[str, ...]]] = {
     "path": ("path", "file", "filename", "filepath", "directory", "folder", "dir", "paths", "files", "filenames"),
     "url": ("url", "uri", "urls", "uris", "href", "link"),
@@ -25,10 +27,13 @@ _SUSPECTS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def starter(tools: Sequence[ToolListing], server: str, catalogue: str) -> str:
-    """The text; `catalogue` is the path of the list as it stands in the policy, relative to the policy's folder."""
+    """The text, as `zcpolicy fmt` prints it; `catalogue` is the path of the list as it stands in the policy, relative to the
+    policy's folder. INVARIANT: it has no finding and its tests hold, whichever of its commented statements are taken.
+    """
     name = written(server)
     reads = [tool for tool in tools if _only_reads(tool)]
-    return "\n".join(_lines(tools, reads, name, server, catalogue)) + "\n"
+    text = "\n".join(_lines(tools, reads, name, server, catalogue)) + "\n"
+    return format_source(Source(catalogue, text))[0] or text
 
 
 def _lines(
@@ -42,17 +47,18 @@ def _lines(
     if reads:
         yield ""
         yield "# What the server itself says only reads. Look through the list; what stays here runs without a question."
-        yield from _listed("group reads = ", [written(server, tool.name) for tool in reads])
+        yield f"group reads = {', '.join(written(server, tool.name) for tool in reads)}"
         yield "risk read = @reads"
     else:
         yield from _by_name(tools, name)
     yield from _suspects(tools, server)
     yield ""
     yield "agent assistant {"
-    yield "    autonomy supervised          # reading is free, everything else asks"
+    yield "    autonomy supervised  # reading is free, everything else asks"
     yield "    connect offered"
     yield f"    allow {name}/*"
-    yield '    # deny  any when some paths glob ["**/.env", "**/*.pem", "**/.ssh/**"] because "secrets are never touched"'
+    if any(map(_has_text, tools)):
+        yield f"    # deny any when some paths glob {_SECRETS}{_UNREVIEWED}"
     yield "    # limit 100 calls per hour"
     yield "}"
     yield from _test(tools, reads, server)
@@ -67,20 +73,17 @@ def _by_name(tools: Sequence[ToolListing], name: str) -> Iterator[str]:
         yield f"# risk read = {', '.join(f'{name}/{verb}*' for verb in said)}"
 
 
+def _sounds_reading(tool: ToolListing) -> bool:
+    return tool.name.startswith(_READING)
+
+
+def _has_text(tool: ToolListing) -> bool:
+    """Whether a call of it may mention a path."""
+    return any(sources(tool.schema))
+
+
 def _only_reads(tool: ToolListing) -> bool:
     return tool.hints.get("readOnlyHint", False) and not tool.hints.get("destructiveHint", False)
-
-
-def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
-    """The names after the head, on as many lines as they need."""
-    line = head + names[0]
-    for name in names[1:]:
-        if len(line) + len(name) + 2 > MAX_LINE:
-            yield f"{line},"
-            line = f"    {name}"
-        else:
-            line = f"{line}, {name}"
-    yield line
 
 
 def _suspects(tools: Sequence[ToolListing], server: str) -> Iterator[str]:
@@ -116,8 +119,10 @@ def _suspected(field: str, schema: Schema) -> str | None:
 
 
 def _test(tools: Sequence[ToolListing], reads: Sequence[ToolListing], server: str) -> Iterator[str]:
-    others = [tool for tool in tools if tool not in reads]
+    others = [tool for tool in tools if tool not in reads and (reads or not _sounds_reading(tool))]
     calls = [(tool, answer) for part, answer in ((reads, "allow"), (others, "ask")) for tool in part[:1]]
+    if not calls:
+        return
     yield ""
     yield 'test "reading is free, everything else asks" {' if reads else 'test "everything asks" {'
     yield "    agent assistant"
