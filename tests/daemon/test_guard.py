@@ -7,12 +7,15 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from re import sub
 from typing import Any
 
 import httpx
 import pytest
 
 from zcpolicy.daemon.guard import MAX_HEADERS
+from zcpolicy.daemon.serving import Daemon
+from zcpolicy.daemon.settings import HttpSettings
 from zcpolicy.daemon.tokens import Tokens
 
 from .desk import lay, serving, token
@@ -25,6 +28,14 @@ ROUTES = (
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "ODD")
 
 
+def served(daemon: Daemon) -> list[str]:
+    """Every route that there is."""
+    guard: Any = daemon.application(daemon.host, HttpSettings(), lambda: 80)
+    found = [sub(r"\{.*?\}", "x", route.path) for route in guard.application.routes]
+    assert {"/turn", "/status", "/tokens/x", "/approvals", "/healthz"} <= set(found)
+    return found
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return lay(tmp_path / "desk")
@@ -34,8 +45,8 @@ def test_without_credentials_nothing_but_health_answers(file: Path) -> None:
     token(file, "ann")
 
     async def story() -> None:
-        async with serving(file) as (_, client):
-            for path in ROUTES:
+        async with serving(file) as (daemon, client):
+            for path in (*ROUTES, *served(daemon)):
                 for method in METHODS:
                     answer = await client.request(method, path, json=TURN)
                     is_health = path in ("/healthz", "/readyz", "/%68ealthz") and method in ("GET", "HEAD")
@@ -50,8 +61,8 @@ def test_an_operators_routes_take_an_operators_token(file: Path) -> None:
     ann, root = token(file, "ann"), token(file, "root", "operator")
 
     async def story() -> None:
-        async with serving(file) as (_, client):
-            for path in ROUTES:
+        async with serving(file) as (daemon, client):
+            for path in (*ROUTES, *served(daemon)):
                 for method in METHODS:
                     answer = await client.request(method, path, json=TURN, headers=ann)
                     ours = path in ("/turn", "/tools", "/healthz", "/readyz", "/%68ealthz")
