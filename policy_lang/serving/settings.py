@@ -22,6 +22,7 @@ from policy_lang.serving.toml import MAX_SETTINGS_BYTES, Document, read_toml
 from policy_lang.source import Source, Span
 from zcpolicy.daemon.log.settings import MAX_KEYS, MIN_FILE_BYTES, SHAPES, Masking
 from zcpolicy.daemon.schedule import MAX_JOB_CHARACTERS, MIN_EVERY_SECONDS
+from zcpolicy.daemon.sessions import MAX_CONVERSATIONS_OF_CLIENT
 from zcpolicy.daemon.settings import (
     MAX_DRAIN_SECONDS,
     MAX_TURNS_OF_CLIENT,
@@ -173,6 +174,7 @@ def _http(top: Table, folder: str) -> HttpSettings | None:
         table.size("body", usual.body, 1_000, MAX_REQUEST_BYTES),
         table.seconds("timeout", usual.seconds, 1.0, 3_600.0) or usual.seconds,
         table.number("turns", usual.turns, 1, MAX_TURNS_OF_CLIENT),
+        table.number("sessions", usual.sessions, 1, MAX_CONVERSATIONS_OF_CLIENT),
     )
     table.done()
     if find_spec("starlette") is None or find_spec("uvicorn") is None:

@@ -14,7 +14,7 @@ from zcpolicy.facts import Entry, Narrowing, ToolName
 from zcpolicy.ledgers.sqlite import SqliteLedger
 from zcpolicy.loop.messages import Message, ToolCall
 from zcpolicy.loop.scripted import calls
-from zcpolicy.loop.turn import TurnResult
+from zcpolicy.loop.turn import TurnResult, TurnState
 from zcpolicy.registry.site import Site
 
 
@@ -55,6 +55,19 @@ def test_one_client_does_not_take_all_sessions(monkeypatch: pytest.MonkeyPatch) 
     store.open("ann")
     with pytest.raises(Full):
         store.open("ann")
+
+
+def test_old_conversations_make_room_for_what_turns_start_below_themselves() -> None:
+    store = Sessions()
+    store.conversations = 3
+    seats: list[Seat] = []
+    for _ in range(5):
+        store.forget("ann")
+        seats.append(store.open("ann"))
+    assert [store.seat(one.session.id) is one for one in seats] == [False, False, True, True, True]
+    seats[2].paused = TurnState("worker", "ann", "session", "turn", "batch", 1, 0.0, ())
+    store.forget("ann")
+    assert [store.seat(one.session.id) is one for one in seats[2:]] == [True, False, True]  # it waits for an answer
 
 
 def test_19_a_client_is_the_same_when_the_host_has_started_anew(tmp_path: Path) -> None:

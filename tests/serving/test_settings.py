@@ -99,7 +99,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "no TOML": ("port = 0", "port = ", ["daemon.toml:9:8: error ZC6001: this is no TOML: invalid value", "help: text stands in quotes, a table's name in brackets: `[http]`, then `port = 8765`"]),
     "a misspelt setting": ("port = 0", "prot = 0", ["daemon.toml:9:1: error ZC6002: there is no setting `prot` in `[http]`", "help: did you mean `port`?"]),
     "a misspelt table": ("[drain]", "[drian]", ["daemon.toml:33:1: error ZC6002: there is no setting `drian`", "help: did you mean `drain`?"]),
-    "a setting of another place": ("port = 0", "model = 1", ["daemon.toml:9:1: error ZC6002: there is no setting `model` in `[http]`", "help: known here: `address`, `body`, `hosts`, `port`, `timeout` or `turns`"]),
+    "a setting of another place": ("port = 0", "model = 1", ["daemon.toml:9:1: error ZC6002: there is no setting `model` in `[http]`", "help: known here: `address`, `body`, `hosts`, `port`, `sessions`, `timeout` or `turns`"]),
     "text for a number": ("port = 0", 'port = "0"', ["daemon.toml:9:8: error ZC6003: `port` is not a whole number from 0 to 65535"]),
     "a port that is none": ("port = 0", "port = 70000", ["daemon.toml:9:8: error ZC6003: `port` is not a whole number from 0 to 65535"]),
     "a flag for a number": ("port = 0", "port = true", ["daemon.toml:9:8: error ZC6003: `port` is not a whole number from 0 to 65535"]),

@@ -146,6 +146,8 @@ class Daemon:
             doors=doors, minting=kept.minting, approvers=self.approvers(),
         )  # fmt: skip
         self.host.sessions.ended = self._session_ended
+        if http is not None:
+            self.host.sessions.conversations = http.sessions
         if settings.telemetry:
             self._observe(stack)
         return self.host

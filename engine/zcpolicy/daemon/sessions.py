@@ -4,7 +4,6 @@ In: keys that a path vouches for (a sender of a chat, a connection). Out: ids of
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import sub
@@ -26,6 +25,8 @@ MAX_SEATS: Final = 100_000
 """Open sessions of a host; more are refused, since forgetting one would take labels off."""
 MAX_SEATS_OF_CLIENT: Final = 1_000
 """Open sessions of one client: none takes them all."""
+MAX_CONVERSATIONS_OF_CLIENT: Final = 900
+"""Sessions of one client that go on until a new one takes their place: what turns start below themselves has room beside them."""
 MAX_TRANSCRIPT_MESSAGES: Final = 10_000
 """Messages of a conversation that are kept; the oldest go first."""
 MAX_TRANSCRIPT_TOKENS: Final = 2_000_000
@@ -80,7 +81,8 @@ class Seat:
 
 
 class Sessions:
-    """Every open session of a host. Their ids are random; a key that is given by a path is never shown.
+    """Every open session of a host. Their ids are random; a key that is given by a path is never shown. `ended`: is told of a
+    conversation that is over. `conversations`: of one client, as many as go on (`forget`).
 
     `minting`: what names clients; None: by a key of this process, after whose end budgets and memories begin anew.
     """
@@ -89,7 +91,8 @@ class Sessions:
         self._place = place
         self._minting = OF_PROCESS if minting is None else minting
         self._seats: dict[str, Seat] = {}
-        self._of_client: Counter[str] = Counter()
+        self._of_client: dict[str, dict[str, Seat]] = {}
+        self.conversations = MAX_CONVERSATIONS_OF_CLIENT
         self.ended: Callable[[Seat], None] = lambda _seat: None
 
     def client(self, surface: str, key: str) -> str:
@@ -102,7 +105,7 @@ class Sessions:
         """A new session. `above`: of the delegator, whose facts it then has, and `resolve` makes it no more interactive
         than that one is. Raises Full.
         """
-        if len(self._seats) >= MAX_SEATS or self._of_client[client] >= MAX_SEATS_OF_CLIENT:
+        if len(self._seats) >= MAX_SEATS or len(self._of_client.get(client, ())) >= MAX_SEATS_OF_CLIENT:
             raise Full("there are as many open sessions as there may be")
         if above is not None:
             session = _below(above, interactive)
@@ -118,8 +121,9 @@ class Sessions:
     def close(self, seat: Seat) -> None:
         """The conversation is over; nothing can be said in it any more. `ended` is told."""
         if self._seats.pop(seat.session.id, None) is not None:
-            self._of_client[seat.session.client] -= 1
-            if not self._of_client[seat.session.client]:
+            theirs = self._of_client[seat.session.client]
+            del theirs[seat.session.id]
+            if not theirs:
                 del self._of_client[seat.session.client]
             self.ended(seat)
 
@@ -129,11 +133,12 @@ class Sessions:
 
     def forget(self, client: str) -> None:
         """Closes the oldest conversation of a client in which nothing goes on, if it has as many as it may: whoever can
-        begin new ones at will loses nothing but that one.
+        begin new ones at will loses nothing but that one. One that waits for an answer goes only where there is no other.
         """
-        if self._of_client[client] >= MAX_SEATS_OF_CLIENT:
-            idle = (one for one in self._seats.values() if one.session.client == client and not one.busy.locked())
-            oldest = next(idle, None)
+        theirs = self._of_client.get(client, {})
+        if len(theirs) >= min(self.conversations, MAX_SEATS_OF_CLIENT):
+            idle = [one for one in theirs.values() if not one.busy.locked()]
+            oldest = next((one for one in idle if one.paused is None), idle[0] if idle else None)
             if oldest is not None:
                 self.close(oldest)
 
@@ -167,7 +172,7 @@ class Sessions:
 
     def _add(self, session: Session) -> Seat:
         seat = self._seats[session.id] = Seat(session)
-        self._of_client[session.client] += 1
+        self._of_client.setdefault(session.client, {})[session.id] = seat
         return seat
 
 

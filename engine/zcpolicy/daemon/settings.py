@@ -79,7 +79,8 @@ class StateSettings:
 class HttpSettings:
     """`hosts`: names under which browsers and clients may reach it, besides the address itself. `port` 0: any free one.
 
-    `body`: bytes of a request; `seconds`: for a client to send one; `turns`: of one client at a time.
+    `body`: bytes of a request; `seconds`: for a client to send one; `turns`: of one client at a time; `sessions`: of one client that
+    go on, until a new one takes the place of the oldest.
     """
 
     address: str = "127.0.0.1"
@@ -88,6 +89,7 @@ class HttpSettings:
     body: int = 1_048_576
     seconds: float = 30.0
     turns: int = 8
+    sessions: int = 100
 
     @property
     def is_loopback(self) -> bool:
