@@ -124,6 +124,7 @@ CALLS_NOTHING: Final = _warning("ZC3111", "agent that can call nothing")
 CHILD_WITH_NOTHING: Final = _warning("ZC3112", "delegate that is left with nothing")
 ABSENT_ARGUMENT: Final = _warning("ZC3113", "optional argument that decides by its absence")
 NEVER_MET: Final = _warning("ZC3114", "`require` that can never be met")
+CONNECTED_FOR_NOTHING: Final = _warning("ZC3115", "bundle that is connected for nothing")
 
 # --- 4xxx security (checks) ------------------------------------------------------------------------------
 
@@ -140,6 +141,7 @@ EMPTY_EVERY: Final = _warning("ZC4010", "`every` that an empty list satisfies")
 LAUNCHER: Final = _warning("ZC4011", "granted command that starts other commands")
 ENUMERATED_FLAGS: Final = _warning("ZC4012", "restriction that enumerates flags")
 COMMENTED_CONDITION: Final = _warning("ZC4013", "grant whose condition is commented out")
+WHOLE_TEXT: Final = _warning("ZC4014", "pattern that is held against the whole text")
 
 # --- 6xxx settings of the daemon (serving) ---------------------------------------------------------------
 

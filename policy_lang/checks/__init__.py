@@ -25,6 +25,7 @@ from policy_lang.checks import (
     preconditions,
     redundant,
     unused,
+    whole_text,
 )  # fmt: skip
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import Survey, survey
@@ -32,7 +33,7 @@ from policy_lang.diagnostics import Diagnostic
 
 OF_STATEMENTS: tuple[Callable[[Survey], Iterator[Diagnostic]], ...] = (
     contradiction.check, narrowing.check, redundant.check, limits.check, unused.check, absence.check,
-    commands.check, comments.check,
+    commands.check, comments.check, whole_text.check,
 )  # fmt: skip
 """Checks that look at what is written."""
 

@@ -3,8 +3,10 @@
 In: the left side of a test on all tools of its rule. Out: findings, with what to write instead.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from policy_lang import ast, codes
 from policy_lang.bound import Bound
@@ -20,6 +22,9 @@ from zcpolicy.shapes import Schema
 
 MAX_NAMED = 3
 """The most tools that a message lists."""
+
+_WORDS: Final = re.compile(r"[\w./-]{1,60}(?: [\w./-]{1,60}){0,8}")
+_DOMAIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 
 
 @dataclass(slots=True)
@@ -58,7 +63,7 @@ def misfit(bound: Bound, left: LeftSide, test: ast.Test, rule: ast.Rule, file: L
     tested = f"{test.each} {written}" if test.each else written
     kind = show_kind(schema.get("item", UNKNOWN_SHAPE) if test.each else schema)
     if fit == "typed":
-        advice = _typed_advice(kind, tested, test.op, grants)
+        advice = _typed_advice(kind, tested, test, grants)
         return Diagnostic(codes.TEXT_TEST, message, file.source, test.span, help=advice)
     meant = _kind_advice(test, kind, tested, examples)
     return Diagnostic(codes.WRONG_KIND, message, file.source, test.span, help=meant)
@@ -162,17 +167,34 @@ def partly(left: LeftSide, test: ast.Test, rule: ast.Rule, file: LoadedFile) -> 
         )
 
 
-def _typed_advice(kind: str, written: str, op: ast.Operator, grants: bool) -> str:
+def _typed_advice(kind: str, written: str, test: ast.Test, grants: bool) -> str:
+    """The typed test to write, of the same text where it can stand there."""
+    own = _plain_text(test.right)
     match kind:
         case "path":
-            return f'write `{written} under "/folder"` or `{written} glob "**/name"`'
+            own, name = own.rstrip("/"), own.rstrip("/").rpartition("/")[2]
+            if own.startswith("/"):
+                return f'write `{written} under "{own}"`'
+            return f'write `{written} under "/folder"` or `{written} glob "**/{name or "name"}"`'
         case "url":
-            if op in HOST_TESTS:
-                return f'write `{written}.host {op} "…"`'
-            return f'write `{written}.host in_domain "example.org"`, and `{written}.scheme == "https"`'
+            domain = own if _DOMAIN.fullmatch(own) else "example.org"
+            if test.op in HOST_TESTS:
+                return f'write `{written}.host {test.op} "…"`'
+            return f'write `{written}.host in_domain "{domain}"`, and `{written}.scheme == "https"`'
         case _:
             runs = "runs only" if grants else "runs any"
-            return f'write `{written} {runs} ["git status ..."]`'
+            return f'write `{written} {runs} ["{own or "git status"} ..."]`'
+
+
+def _plain_text(right: ast.Right) -> str:
+    """The first text of a right side, without wildcards at its ends; "" where it is no plain words."""
+    first = right.items[0] if isinstance(right, ast.ListValue) and right.items else right
+    text = (
+        first.value.removeprefix("^").removesuffix("$").removeprefix(".*").removesuffix(".*").strip("* ")
+        if isinstance(first, ast.String)
+        else ""
+    )
+    return text if _WORDS.fullmatch(text) else ""
 
 
 def _kind_advice(test: ast.Test, kind: str, written: str, examples: list[tuple[ToolInfo, Schema]]) -> str | None:

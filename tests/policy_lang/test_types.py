@@ -54,15 +54,15 @@ WRONG: dict[str, tuple[str, Said]] = {
     ),
     "a text test on a path": (
         'agent a { allow file when args.path like "/w/*" }',
-        Said("ZC2205", 'args.path like "/w/*"', "`like` cannot read `args.path`: it is a `path`", 'write `args.path under "/folder"` or `args.path glob "**/name"`'),
+        Said("ZC2205", 'args.path like "/w/*"', "`like` cannot read `args.path`: it is a `path`", 'write `args.path under "/w"`'),
     ),
     "a text test on a command, granting": (
         'agent a { allow shell when args.command matches r"git.*" }',
-        Said("ZC2205", 'args.command matches r"git.*"', "`matches` cannot read `args.command`: it is a `shell`", 'write `args.command runs only ["git status ..."]`'),
+        Said("ZC2205", 'args.command matches r"git.*"', "`matches` cannot read `args.command`: it is a `shell`", 'write `args.command runs only ["git ..."]`'),
     ),
     "a text test on a command, withholding": (
         'agent a { deny shell when args.command contains "rm" }',
-        Said("ZC2205", 'args.command contains "rm"', "`contains` cannot read `args.command`: it is a `shell`", 'write `args.command runs any ["git status ..."]`'),
+        Said("ZC2205", 'args.command contains "rm"', "`contains` cannot read `args.command`: it is a `shell`", 'write `args.command runs any ["rm ..."]`'),
     ),
     "a host test on a whole url": (
         'agent a { allow fetch when args.url in_domain "x.org" }',
@@ -70,11 +70,11 @@ WRONG: dict[str, tuple[str, Said]] = {
     ),
     "a text test on all paths": (
         'agent a { deny any when some paths like "*.env" }',
-        Said("ZC2205", 'some paths like "*.env"', "`like` cannot read `paths`: it is a `list<path>`", 'write `some paths under "/folder"` or `some paths glob "**/name"`'),
+        Said("ZC2205", 'some paths like "*.env"', "`like` cannot read `paths`: it is a `list<path>`", 'write `some paths under "/folder"` or `some paths glob "**/.env"`'),
     ),
     "a text test on all urls": (
         'agent a { deny any when some urls contains "x.org" }',
-        Said("ZC2205", 'some urls contains "x.org"', "`contains` cannot read `urls`: it is a `list<url>`", 'write `some urls.host in_domain "example.org"`'),
+        Said("ZC2205", 'some urls contains "x.org"', "`contains` cannot read `urls`: it is a `list<url>`", 'write `some urls.host in_domain "x.org"`'),
     ),
     "a text test on the elements of a list": (
         'agent a { allow fetch when every args.more like "https://x*" }',
@@ -82,7 +82,7 @@ WRONG: dict[str, tuple[str, Said]] = {
     ),
     "a text test on the working directory": (
         'agent a { allow ping when session.cwd like "/w/*" }',
-        Said("ZC2205", 'session.cwd like "/w/*"', "`like` cannot read `session.cwd`: it is a `path`", 'write `session.cwd under "/folder"`'),
+        Said("ZC2205", 'session.cwd like "/w/*"', "`like` cannot read `session.cwd`: it is a `path`", 'write `session.cwd under "/w"`'),
     ),
     "the host of reviewed text": (
         'agent a { allow say when args.text.host in_domain "x.org" }',

@@ -241,3 +241,37 @@ def test_the_fix_of_a_limit_takes_it_out() -> None:
     assert found.fix is not None
     assert found.fix.safe
     assert mended(policy, found.fix) == TOOLS + "agent a {\n    allow ping\n    limit 5 calls\n}\n"
+
+
+SERVERS = """tool hub/look(name: string) risk read
+tool clock() risk read
+bundle all { server hub }
+profile linked { connect all }
+"""
+FOR_NOTHING = [
+    Case("a pattern of the host only", "agent a { connect ⟦all⟧; allow * }",
+         "`a` allows no tool of `all`, so it is connected for nothing", "write `allow hub/*`, or drop it",
+         (("`*` means tools of the host only", "allow *"),)),
+    Case("other tools", "agent a { connect ⟦all⟧; allow clock }",
+         "`a` allows no tool of `all`, so it is connected for nothing", "write `allow hub/*`, or drop it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FOR_NOTHING, ids=str)
+def test_a_bundle_of_which_nothing_is_allowed_is_a_warning(case: Case) -> None:
+    check(case, codes.CONNECTED_FOR_NOTHING, SERVERS)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "agent a { connect all; allow hub/look }",
+        "agent a { connect all; allow *, */* }",
+        "agent a { connect all; allow any }",
+        "agent a { use linked; allow clock }",
+        "agent a { connect none; allow clock }",
+        "agent a { connect all; allow any }\nagent b narrows a { connect all; only clock }",
+    ],
+)
+def test_a_bundle_of_which_something_is_allowed_is_left_alone(agent: str) -> None:
+    assert of_code(SERVERS + agent, codes.CONNECTED_FOR_NOTHING) == []

@@ -1,6 +1,7 @@
 """Grants that are wider than they look, restrictions that see less than they look, and the witnesses that show it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from policy_lang import codes
 from policy_lang.checks import run_checks
 from policy_lang.checks.witness import MAX_WITNESSES
 from policy_lang.codes import Code
+from policy_lang.compile import compile_text
 from policy_lang.gather import Root, gather
 from policy_lang.names.bind import bind
 from policy_lang.source import Source
@@ -376,3 +378,64 @@ def test_no_more_calls_are_tried_than_a_check_may() -> None:
     policy = TOOLS + "".join(f"agent a{number} {{ allow shell }}\n" for number in range(MAX_WITNESSES + 3))
     shown = [finding.witness is not None for finding in of_code(policy, codes.GRANT_OF_SHELL)]
     assert (shown.count(True), shown.count(False)) == (MAX_WITNESSES, 3)
+
+
+NOTE = "tool note(message: string, tags: list<string>, kind: string) risk low\n"
+WHOLE = [
+    Case("a text without a wildcard", 'agent a { allow note; deny note when args.message like ⟦"password"⟧ }',
+         "this holds only where the whole text is `password`", 'for a text that holds it write `like "*password*"`'),
+    Case("a pattern without an operator", 'agent a { allow note; deny note when args.message matches ⟦"evil"⟧ }',
+         "this holds only where the whole text is `evil`", 'for a text that holds it write `contains "evil"`'),
+    Case("an exception to a grant", 'agent a { allow note unless args.message matches ⟦"evil"⟧ }',
+         "this holds only where the whole text is `evil`", 'for a text that holds it write `contains "evil"`'),
+    Case("a beginning", 'agent a { allow note; ask note when args.message matches ⟦r"^evil"⟧ }',
+         "this holds only where the whole text is `evil`", 'for a text that begins so write `like "evil*"`'),
+    Case("an end", 'agent a { allow note; deny note when args.message matches ⟦r"evil$"⟧ }',
+         "this holds only where the whole text is `evil`", 'for a text that ends so write `like "*evil"`'),
+    Case("a beginning with operators", 'agent a { allow note; deny note when args.message matches ⟦r"^rm\\s+-rf"⟧ }',
+         "the whole text has to match, not only its beginning", 'for a text that begins so write `matches r"rm\\s+-rf.*"`'),
+    Case("an end with operators", 'agent a { allow note; deny note when args.message matches ⟦r"[0-9]{16}$"⟧ }',
+         "the whole text has to match, not only its end", 'for a text that ends so write `matches r".*[0-9]{16}"`'),
+    Case("of a list", 'agent a { allow note; deny note when some args.tags like ["a*", ⟦"b"⟧] }',
+         "this holds only where the whole text is `b`", 'for a text that holds it write `like "*b*"`'),
+    Case("in a let", 'let bad = ["evil"]\nagent a { allow note; deny note when args.message like ⟦bad⟧ }',
+         "this holds only where the whole text is `evil`", 'for a text that holds it write `like "*evil*"`'),
+    Case("anchors at both ends", 'agent a { allow note when args.kind matches ⟦r"^[a-z]+$"⟧ }',
+         "`^` and `$` say nothing here: `matches` reads the whole text anyway", "leave them out"),
+    Case("an anchor where the other end is free", 'agent a { allow note; deny note when args.kind matches ⟦r"^a.*"⟧ }',
+         "`^` says nothing here: `matches` reads the whole text anyway", "leave it out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_a_pattern_of_the_whole_text_that_looks_like_one_of_a_part_is_a_warning(case: Case) -> None:
+    judge(replace(case, policy=NOTE + case.policy), codes.WHOLE_TEXT)
+
+
+NOT_WHOLE = {
+    "a wildcard": 'deny note when args.message like "*evil*"',
+    "an escaped wildcard": r'deny note when args.message like "\\*"',
+    "operators": 'deny note when args.message matches r".*evil.*"',
+    "a list of words": 'deny note when args.kind matches r"prod|live"',
+    "an anchor in one branch": 'deny note when args.message matches r"^a.*|b"',
+    "a dollar that is text": r'deny note when args.message matches r".*\$"',
+    "what grants": 'allow note when args.kind like "a"',
+    "what is withheld from all others": 'deny note when not args.kind like "a"',
+    "a part": 'deny note when args.message contains "evil"',
+    "a name": 'deny note when tool.name like "note"',
+}
+
+
+@pytest.mark.parametrize("rule", NOT_WHOLE.values(), ids=NOT_WHOLE.keys())
+def test_a_pattern_that_says_what_it_means_is_left_alone(rule: str) -> None:
+    assert of_code(f"{NOTE}agent a {{ allow note with approval; {rule} }}", codes.WHOLE_TEXT) == []
+
+
+def test_values_of_a_closed_list_are_whole_texts(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"to": {"enum": ["prod", "test"]}}, "required": ["to"]}
+    (tmp_path / "tools.json").write_text(json.dumps([{"name": "go", "inputSchema": schema}]), "utf-8")
+    text = (
+        'zcpolicy 1\ncatalog "tools.json" as s\nbundle b { server s }\nagent a { autonomy full; connect b; allow s/go; '
+    )
+    found = compile_text(text + 'deny s/go when args.to like "prod" }', folder=tmp_path).diagnostics
+    assert codes.WHOLE_TEXT not in [one.code for one in found]
