@@ -24,7 +24,7 @@ from zcpolicy.pots import (
     spender_of,
 )  # fmt: skip
 from zcpolicy.refusals import PermitError
-from zcpolicy.room import NO_TIME, over, pots_of, spent_in, unavailable, unpayable
+from zcpolicy.room import NO_TIME, OUT_OF_REACH, outage, over, pots_of, spent_in, unavailable, unpayable
 from zcpolicy.sealed import hidden
 from zcpolicy.texts import escaped
 from zcpolicy.windows import NoTime, told
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.facts import ToolName
     from zcpolicy.ledgers.contract import Ledger, Pot, Spent
-    from zcpolicy.loop.access import ResolvedModelAccess
+    from zcpolicy.loop.access import NamedModel, ResolvedModelAccess
     from zcpolicy.loop.messages import Usage
     from zcpolicy.pots import Amounts, Counting, Number
 
@@ -132,7 +132,8 @@ class Budgets:
             _open(self).running.add(key)
             _open(self).places.pop(key, None)
             return self._ledger.dispatch(_place(key), self._clock())
-        except LedgerUnavailable:
+        except LedgerUnavailable as error:
+            outage(error)
             return False
 
     def settle(self, key: str, *, cost: Mapping[str, object] | None = None, seconds: float | None = None) -> None:
@@ -159,8 +160,8 @@ class Budgets:
             self.release(_place(key))
         try:
             self._ledger.release(key)
-        except LedgerUnavailable:
-            return  # its lease gives it back
+        except LedgerUnavailable as error:
+            outage(error)  # its lease gives it back
 
     def renew(self, key: str) -> None:
         """The call still runs: its lease runs from now."""
@@ -169,8 +170,8 @@ class Budgets:
         if key not in _open(self).unrecorded:
             try:
                 self._ledger.renew(key, self._clock())
-            except LedgerUnavailable:
-                return  # should the lease end, it counts as reserved
+            except LedgerUnavailable as error:
+                outage(error)  # should the lease end, it counts as reserved
 
     # --- what no tool spends -------------------------------------------------------------------------------------
 
@@ -183,7 +184,7 @@ class Budgets:
         return self._once(key, "delegations")
 
     def model_call(
-        self, key: str, access: ResolvedModelAccess, input_tokens: int, max_output: int | None = None
+        self, key: str, access: ResolvedModelAccess[NamedModel], input_tokens: int, max_output: int | None = None
     ) -> Verdict | None:
         """Reserves and dispatches one request; a key that was used before is denied: each request is charged.
 
@@ -202,7 +203,9 @@ class Budgets:
             return found
         return self._sent(key, found) if found.fresh else Verdict("deny", "budget", note=MADE_BEFORE)
 
-    def model_done(self, key: str, access: ResolvedModelAccess, usage: Usage, seconds: float | None = None) -> None:
+    def model_done(
+        self, key: str, access: ResolvedModelAccess[NamedModel], usage: Usage, seconds: float | None = None
+    ) -> None:
         """The request is over. Tokens that the host does not know, and their price, count as reserved."""
         amounts: dict[tuple[str, str], Number] = {}
         tokens_in, tokens_out = reported(usage.input_tokens), reported(usage.output_tokens)
@@ -292,11 +295,12 @@ class Budgets:
             return unpayable(error)
         try:
             if not run.session.ledger:
-                raise LedgerUnavailable
+                raise LedgerUnavailable(OUT_OF_REACH)
             found = self._ledger.reserve(key, spender, charges, [pot for _, pot in pots], clock)
-        except LedgerUnavailable:
+        except LedgerUnavailable as error:
             if limits:
-                return unavailable(limits)
+                return unavailable(limits, error)
+            outage(error)
             _open(self).unrecorded.add(key)
             return Reserved(key, "reserved", clock, fresh=True)
         except ValueError:
@@ -314,8 +318,8 @@ class Budgets:
         actual = [Charge(unit, amount, currency) for (unit, currency), amount in amounts.items() if can_be_kept(amount)]
         try:
             self._ledger.settle(key, actual, self._clock())
-        except LedgerUnavailable:
-            return  # it was dispatched, and counts as reserved
+        except LedgerUnavailable as error:
+            outage(error)  # it was dispatched, and counts as reserved
 
 
 _RUN: Final = hidden(Budgets, "_run_of")
@@ -333,7 +337,7 @@ def _place(key: str) -> str:
 
 
 def _cost(
-    access: ResolvedModelAccess, input_tokens: int, output_tokens: int
+    access: ResolvedModelAccess[NamedModel], input_tokens: int, output_tokens: int
 ) -> tuple[Mapping[str, object] | None, str]:
     """What a request costs by the host's prices; None where they do not say, and why, where they failed."""
     if access.prices is None:

@@ -33,6 +33,7 @@ REASONS: Final = (
     "ledger-unavailable", "budget",
 )  # fmt: skip
 """The reasons of a deny; the first that applies is the decision's."""
+NOT_INTERACTIVE: Final = "the session is not interactive, so that nobody is there to be asked"
 RANK: Final = {"deny": 0, "ask": 1, "allow": 2}
 
 
@@ -62,9 +63,11 @@ class Said(Fixed):
 
 
 class Verdict:
-    """The outcome of one combination. `note`: what to tell besides (of a malformed call, of a limit).
+    """The outcome of one combination. `note`: what to tell a host besides: what is wrong with a malformed call, which limit has
+    no room, why the ledger cannot be asked. `rules`: the statements that decided.
 
-    Each part is set once: equal calls share a verdict, and nobody who holds one may change what they are told. `plan` is hidden.
+    Of a call it is neither true nor false; what `budgets` says of a request is a deny, or None. Each part is set once: equal
+    calls share a verdict, and nobody who holds one may change what they are told. `plan` is hidden.
     """
 
     __slots__ = ("bits", "effect", "note", "plan", "reason", "resolver", "retry_after", "rules", "said", "tool")
@@ -99,7 +102,17 @@ class Verdict:
 
         return for_model(self)
 
+    def __repr__(self) -> str:
+        return f"<Verdict {self.effect} ({self.reason})" + (f": {self.note}>" if self.note else ">")
+
     if not TYPE_CHECKING:
+
+        def __bool__(self) -> bool:
+            if self.tool:
+                raise TypeError(
+                    "a verdict of a call is neither true nor false: ask with `isinstance`, or compare `.effect`"
+                )
+            return True
 
         def __getattr__(self, name: str) -> object:
             """What was not set yet."""
@@ -232,7 +245,8 @@ def conclude(bodies: Sequence[BodyPlan], bits: int) -> Verdict:
     if effect == "ask":
         unheard = _nobody_to_ask(bodies, deciding, bits)
         if unheard is not None:
-            return Verdict("deny", "no-approver", (*rules, *unheard), tuple(said))
+            note = "" if unheard else NOT_INTERACTIVE
+            return Verdict("deny", "no-approver", (*rules, *unheard), tuple(said), note)
         return Verdict("ask", "asked", rules, tuple(said))
     return Verdict("allow", "allowed", rules, tuple(said))
 

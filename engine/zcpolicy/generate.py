@@ -110,7 +110,7 @@ class _Shape:
         )
         if self.plan.requires or self.plan.protects:
             lines.append("   bits |= facts_bits(call, run)")
-        lines.append("   verdict = recall(bits) or verdict_of(bits)")
+        lines += ["   verdict = recall(bits)", "   if verdict is None: verdict = verdict_of(bits)"]
         if self.plan.limits:
             lines += self._settled()
         lines += ["   return Decision(verdict, judged, run, labels)", " return slowly(args, run)"]

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from zcpolicy.ledgers.contract import Pot, Spent
     from zcpolicy.plan import Plan
     from zcpolicy.pots import Amounts, Counting
+    from zcpolicy.stack import RuleRef
 
 EXHAUSTED: Final = "a limit is exhausted"
+OUT_OF_REACH: Final = "the session says that the ledger cannot be reached"
 NO_TIME: Final = "the session's clock does not tell the time"
 
 
@@ -33,8 +35,8 @@ def exhausted(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution
         return unpayable(error)
     except NoTime:
         return unavailable(plan.limits, NO_TIME)
-    except LedgerUnavailable:
-        return unavailable(plan.limits)
+    except LedgerUnavailable as error:
+        return unavailable(plan.limits, error)
     return None if all(spent.room for _, _, spent in looked) else over(looked)
 
 
@@ -51,7 +53,7 @@ def spent_in(
 ) -> list[tuple[Counting, Pot, Spent]]:
     """What is spent in each pot. Raises Unpayable, NoTime, LedgerUnavailable."""
     if not run.session.ledger:
-        raise LedgerUnavailable
+        raise LedgerUnavailable(OUT_OF_REACH)
     pots = pots_of(limits, amounts, arguments, run)
     found = run.resolver.ledger.look([pot for _, pot in pots], told(run.session.clock))
     return [(counting, pot, spent) for (counting, pot), spent in zip(pots, found, strict=True)]
@@ -63,7 +65,7 @@ def over(looked: Sequence[tuple[Counting, Pot, Spent]], note: str = "") -> Verdi
     waits = [spent.retry_after for _, spent in full]
     retry = None if None in waits else max((wait for wait in waits if wait is not None), default=None)
     rules = tuple(dict.fromkeys(counting.rule for counting, _ in full))
-    return Verdict("deny", "budget", rules, note=note or EXHAUSTED, retry_after=retry)
+    return Verdict("deny", "budget", rules, note=note or f"{EXHAUSTED}: {texts_of(rules)}", retry_after=retry)
 
 
 def unpayable(error: Unpayable) -> Verdict:
@@ -71,8 +73,28 @@ def unpayable(error: Unpayable) -> Verdict:
     return Verdict("deny", "budget", (error.args[0],), note=error.args[1])
 
 
-def unavailable(limits: Sequence[Counting], note: str = "") -> Verdict:
-    """The deny where what is spent cannot be told."""
+def texts_of(rules: Sequence[RuleRef]) -> str:
+    """The limits as they were written; those of a host's narrowing, which stand nowhere, by what they are."""
+    return "; ".join(str(rule.place[2]) if rule.place else _unwritten(rule) for rule in rules)
+
+
+def _unwritten(rule: RuleRef) -> str:
+    whose = "the narrowing" if rule.body.kind == "narrowing" else f"`{rule.body.name}`"
+    return f"limit {rule.data['amount']} {rule.data['unit']} of {whose}"
+
+
+def outage(cause: LedgerUnavailable | str) -> str:
+    """Why what is spent cannot be told; whoever runs the host finds it in the log as well."""
+    from zcpolicy.faults import in_short, log_once
+
+    note = in_short(str(cause)) or "the ledger cannot be reached"
+    log_once(f"what limits leave cannot be told: {note}")
+    return note
+
+
+def unavailable(limits: Sequence[Counting], cause: LedgerUnavailable | str) -> Verdict:
+    """The deny where what is spent cannot be told. `cause`: why."""
+    note = outage(cause)
     return Verdict("deny", "ledger-unavailable", tuple(counting.rule for counting in limits), note=note)
 
 

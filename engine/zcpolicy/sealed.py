@@ -18,6 +18,9 @@ else:
         return sealed
 
 
+MYPY = False
+"""True for mypy alone."""
+
 put: Final = object.__setattr__
 """Sets a slot of a sealed object. For its maker alone."""
 
@@ -30,6 +33,21 @@ def hidden(owner: type, slot: str) -> MemberDescriptorType:
     found: MemberDescriptorType = owner.__dict__[slot]
     delattr(owner, slot)
     return found
+
+
+class NoTruth:
+    """The parent of outcomes that are no yes or no: `if outcome:` would be true of a deny. Raises TypeError.
+
+    pyright finds it where it is written, and so does mypy with `truthy-bool`, which looks for types without `__bool__`.
+    """
+
+    __slots__ = ()
+    _ask = "ask with `isinstance`"
+
+    if not MYPY:
+
+        def __bool__(self) -> Never:
+            raise TypeError(f"{type(self).__name__} is neither true nor false: {self._ask}")
 
 
 class Fixed:

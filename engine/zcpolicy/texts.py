@@ -89,6 +89,7 @@ def for_log(decision: Decision) -> str:
             "digest": decision.digest,
             "generation": decision.generation,
             **({"lacks": lacks} if lacks else {}),
+            **({"note": decision.note} if decision.note else {}),
         }
     )
 

@@ -70,7 +70,7 @@ async def ask(
 ) -> Outcome:
     """Puts a call (`git push`, unless another is given) to the person at the session."""
     approvers = Approvers(person, more.pop("routes", {}))
-    return await ApprovalManager(run).settle(decision or shell(run), approvers, key, **more)
+    return await ApprovalManager(run).settle(shell(run) if decision is None else decision, approvers, key, **more)
 
 
 def settled(*args: Any, **more: Any) -> Outcome:

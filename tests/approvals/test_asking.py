@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
@@ -31,6 +32,8 @@ from zcpolicy.approvals.asking import over
 from zcpolicy.approvals.outcome import Approved, Refusal
 from zcpolicy.approvals.question import Absent, Answer, Approve, Approvers, Question, Reject
 from zcpolicy.events import Event
+from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
+from zcpolicy.loop.scripted import ScriptedModel
 from zcpolicy.refusals import PermitError
 
 ROUTES = """
@@ -284,7 +287,6 @@ SILENT: dict[str, Any] = {
     "a tool that is none": says(Approve(tool=("github", "x", "y"))),  # type: ignore[arg-type]  # on purpose
     "a list as a tool": says(Approve(tool=["github", "x"])),  # type: ignore[arg-type]  # on purpose
     "takes nothing": lambda: YES,
-    "is nothing": 7,
 }
 
 
@@ -299,7 +301,7 @@ def test_8_what_is_no_answer_is_no_yes(who: str) -> None:
     loop = asyncio.new_event_loop()
     outcome = loop.run_until_complete(story())
     assert (word(outcome), outcomes(events)) == ("no-approver", ["asked", "nothing"])
-    assert "secret" not in events[1].data["note"]
+    assert "secret" not in outcome.text
     assert monotonic() - began < 2.5
     assert (SILENT[who] is stubborn) == bool(asyncio.all_tasks(loop))  # it is left alone
     assert outcome.decision.effect == "deny"
@@ -308,11 +310,49 @@ def test_8_what_is_no_answer_is_no_yes(who: str) -> None:
     loop.close()
 
 
-@pytest.mark.parametrize(("who", "kind"), [(raises, "RuntimeError"), (exits_in_the_loop, "SystemExit")])
+@pytest.mark.parametrize(("who", "kind"), [(raises, "RuntimeError: secret"), (exits_in_the_loop, "SystemExit: 0")])
 def test_8_the_record_says_how_an_approver_failed(who: Callable[[Question], Any], kind: str) -> None:
     events: list[Event] = []
     settled(start(), who, "k1", record=events.append)
     assert events[-1].data["note"] == f"the approver failed: {kind}"
+
+
+def test_8_the_log_has_the_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    for who in (raises, exits_in_the_loop):
+        settled(start(), who, "k1")
+    said = ["RuntimeError: secret", "SystemExit: 0"]
+    assert [one.getMessage() for one in caplog.records] == [f"the approver of the person failed: {one}" for one in said]
+    assert "in raises\n" in caplog.text
+
+
+WRONG: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
+    "`approvers` is an `Approvers`": (ResolvedIo, {"approvers": lambda _question: Approve()}),
+    "`record` is a function": (ResolvedIo, {"record": []}),
+    "`person` is a function of a `Question`": (Approvers, {"person": Approve()}),
+    "a route is a function of a `Question`": (Approvers, {"routes": {"ops": "ann"}}),
+    "`routes` maps names to functions": (Approvers, {"routes": [raises]}),
+    "`model` has a `name`": (ResolvedModelAccess, {"model": "gpt"}),
+    "`prices` has a `cost`": (ResolvedModelAccess, {"model": ScriptedModel(), "prices": {"gpt": 1}}),
+    "`max_output_tokens` is a whole number": (
+        ResolvedModelAccess,
+        {"model": ScriptedModel(), "max_output_tokens": "9"},
+    ),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_no_approver_recorder_or_model_is_told_where_it_is_given(said: str) -> None:
+    make, given = WRONG[said]
+    with pytest.raises(TypeError, match=re.escape(said)):
+        make(**given)
+
+
+def test_8_a_session_that_is_not_interactive_is_the_cause() -> None:
+    found = start(interactive=False).decide("shell", {"command": "git push"})
+    assert (found.reason, found.note) == (
+        "no-approver",
+        "the session is not interactive, so that nobody is there to be asked",
+    )
 
 
 def test_8_nobody_is_there() -> None:

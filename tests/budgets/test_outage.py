@@ -1,5 +1,6 @@
 """A ledger that cannot be reached, a clock that does not tell the time, executions that no resolver made."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,15 @@ from typing import Any
 import pytest
 
 from tests.budgets.stories import Story, access, agent, call, reserve
-from zcpolicy import PermitError, ResolvedAgentExecution, Session
+from zcpolicy import PermitError, ResolvedAgentExecution, Session, faults
 from zcpolicy.authority import SealError
 from zcpolicy.budgets import Budgets
 from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.contract import Ledger
 from zcpolicy.loop.messages import Usage
 from zcpolicy.prices import PriceTable
+
+CAUSES = {"closed": "the ledger is closed", "the host says so": "the session says that the ledger cannot be reached"}
 
 
 def closed(run: ResolvedAgentExecution) -> None:
@@ -35,6 +38,8 @@ def test_calls_under_a_limit_are_denied_and_others_run(case: str, ledger: Ledger
     denied = run.decide("ping", {})
     assert (denied.reason, denied.to_json()["charges"]) == ("ledger-unavailable", [])
     assert [rule.part for rule in denied.rules] == ["limits"]
+    assert (denied.note, json.loads(denied.for_log)["note"]) == (CAUSES[case], CAUSES[case])
+    assert CAUSES[case] not in denied.for_model
     found = [run.budgets.iteration("i"), run.budgets.model_call("m", access(), 1)]
     assert [one.reason if one else None for one in found] == ["ledger-unavailable", None]
     run.budgets.model_done("m", access(), Usage(1, 1))
@@ -44,6 +49,28 @@ def test_calls_under_a_limit_are_denied_and_others_run(case: str, ledger: Ledger
     run.budgets.release("again")
     assert run.permit(run.decide("pong", {})).effect == "allow"
     assert len(run.session.history or []) == 1
+
+
+def test_the_log_has_each_cause_once(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "_told", {})
+    for case, spoil in OUTAGES.items():
+        run = Story(agent("limit 5 calls to ping"), ledger=ledger if case == "closed" else None).run()
+        assert call(run, f"before {case}") == "ran"
+        spoil(run)
+        assert [run.decide("ping", {}).reason for _ in range(3)] == ["ledger-unavailable"] * 3
+    assert [one.getMessage() for one in caplog.records] == [
+        f"what limits leave cannot be told: {CAUSES[case]}" for case in OUTAGES
+    ]
+
+
+def test_a_cause_that_lasts_is_told_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "_told", {})
+    faults.log_once("gone")
+    monkeypatch.setattr(faults, "AGAIN_SECONDS", 0.0)
+    faults.log_once("gone")
+    assert len(caplog.records) == 2
 
 
 @pytest.mark.parametrize("case", OUTAGES)
@@ -121,7 +148,7 @@ def test_labels_and_history_only_where_the_reservation_stood(ledger: Ledger) -> 
 def test_no_budget_for_what_no_resolver_made() -> None:
     run = Story(agent("limit 1 calls")).run()
     forged: Any = object.__new__(ResolvedAgentExecution)
-    for name in ("resolver", "session", "stack", "parent", "surface", "_table"):
+    for name in ("resolver", "session", "stack", "parent", "surface"):
         object.__setattr__(forged, name, getattr(run, name))
     with pytest.raises(SealError):
         Budgets(forged)

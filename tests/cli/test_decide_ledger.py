@@ -120,7 +120,7 @@ def test_the_files_are_protected_by_every_name(cli: Cli, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("ledger", "why"),
     [
-        ("nowhere/spent.db", "the ledger's file cannot be opened: No such file or directory"),
+        ("nowhere/spent.db", "the ledger's file `{}` cannot be opened: No such file or directory"),
         ("p.zcpolicy", "file is not a database"),
         ("other.db", "the file is no ledger of this edition"),
         (".", "unable to open database file"),
@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_a_ledger(cli: Cli, ledger: str, why: str) -> None
     other.close()
     for agent in ("hourly", "free"):
         ran = cli(*words(agent, ledger=ledger))
-        assert (ran.status, ran.out, ran.err) == (2, "", f"zcpolicy: `{ledger}` cannot be used as a ledger: {why}\n")
+        assert (ran.status, ran.out, ran.err) == (2, "", f"zcpolicy: `{ledger}` cannot be used as a ledger: {why.format(Path(ledger).absolute())}\n")
 
 
 def test_a_ledger_that_fails_later_denies_what_a_limit_bounds(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.clock import Clock
 from tests.engine.programs import STRING, body, leaf, limit, program, rule, run, schema, tool
 from zcpolicy import Entry, PermitError, ResolvedAgentExecution, Resolver, Session
+from zcpolicy.combine import Verdict
 from zcpolicy.ledgers.memory import MemoryLedger
 from zcpolicy.pots import MAX_POTS_OF_CALL
 
@@ -124,10 +125,34 @@ def test_windows_and_when_to_come_back(case: str) -> None:
     assert call(run) == ("budget" if retry is None else "allowed")
 
 
+def test_a_verdict_of_a_request_says_which_limit_it_is() -> None:
+    run = start(limit("1", "iterations", window={"kind": "turn"}))
+    assert run.budgets.iteration("one") is None
+    denied = run.budgets.iteration("two")
+    assert denied is not None
+    assert repr(denied) == "<Verdict deny (budget): a limit is exhausted: limit 1 iterations of `a`>"
+    assert denied.for_model == "A limit is reached. Go on without this call."
+    assert bool(denied)  # as `if denied:` has it, the turn stops
+
+
+def test_a_verdict_of_a_call_is_neither_true_nor_false() -> None:
+    run = start(limit("1"))
+    decision = run.decide("ping", {})
+    assert call(run) == "allowed"
+    for verdict in (decision.verdict, run.budgets.reserve(decision, "k"), run.decide("ping", {}).verdict):
+        assert isinstance(verdict, Verdict)
+        with pytest.raises(TypeError, match="neither true nor false"):
+            bool(verdict)
+
+
 def test_what_can_never_fit_has_no_time_to_come_back() -> None:
     run = start(limit("1", "sum", argument=["n"], window=rolling(60)))
     too_much, missing, negative = (run.decide("ping", arguments) for arguments in ({"n": 2}, {}, {"n": -1}))
-    assert (too_much.reason, too_much.retry_after, too_much.note) == ("budget", None, "a limit is exhausted")
+    assert (too_much.reason, too_much.retry_after, too_much.note) == (
+        "budget",
+        None,
+        "a limit is exhausted: limit 1 sum of `a`",
+    )
     assert missing.note == "the argument that a limit sums is missing or no number"
     assert negative.note == "the argument that a limit sums is negative"
     assert [rule.part for rule in missing.rules] == ["limits"]

@@ -15,6 +15,16 @@ def total(ledger: Any, at: float, one: Any) -> Any:
     return ledger.look((one,), at)[0].total
 
 
+def test_a_store_that_can_be_used(ledger: Any) -> None:
+    ledger.check()
+    assert list(ledger.entries()) == []
+    assert got(ledger.reserve("k", spender(), CALL, (), 1000.0))
+    ledger.check()
+    ledger.close()
+    with pytest.raises(LedgerUnavailable, match="the ledger is closed"):
+        ledger.check()
+
+
 # --- counting --------------------------------------------------------------------------------------------------------
 
 

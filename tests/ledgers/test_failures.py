@@ -135,14 +135,16 @@ def no_folder(path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (a_text, "cannot be used: DatabaseError"),
-        (Path.mkdir, "cannot be used: OperationalError"),
+        (a_text, "cannot be used: DatabaseError: file is not a database"),
+        (Path.mkdir, "cannot be used: OperationalError: unable to open database file"),
         (no_folder, "cannot be opened: No such file or directory"),
     ],
 )
 def test_a_file_that_is_none(path: Path, made: Callable[[Path], object], told: str) -> None:
     made(path)
     refused(SqliteLedger(path), told)
+    with pytest.raises(LedgerUnavailable, match=rf"`{path}` {told}"):
+        SqliteLedger(path).check()
 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE other (x)", "PRAGMA user_version = 1", "PRAGMA user_version = 7"])
@@ -225,6 +227,8 @@ def test_a_server_that_restarts_is_found_again_and_has_forgotten_nothing(own: Re
     ledger.approve(Yes("b", once=True, use="", expires=None, by="ann"))
     own.kill()
     refused(ledger, "the ledger's server cannot be used: ConnectionError")
+    with pytest.raises(LedgerUnavailable, match=r"cannot be used: ConnectionError: .*refused"):
+        ledger.check()
     with pytest.raises(LedgerUnavailable):
         ledger.dispatch("a", 0.0)
     assert own.start()

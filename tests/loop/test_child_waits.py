@@ -38,7 +38,8 @@ def below(child: TurnResult | None = None) -> tuple[Stage, list[TurnResult], lis
         run = above.resolver.resolve(agent, session=Session(interactive=True, client="c", id="t"), parent=above)
         registry = await on.assemble(run)
         model = ResolvedModelAccess(ScriptedModel(calls(("mail", {"to": "x"})), "I could not mail"))
-        ended.append(child or await run_tool_call_loop(run, model, on.io, [Message("user", task)]))
+        done = child if child is not None else await run_tool_call_loop(run, model, on.io, [Message("user", task)])
+        ended.append(done)
         await registry.close()
         return ended[-1].for_delegator()
 

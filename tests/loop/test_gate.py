@@ -4,6 +4,7 @@ import asyncio
 import copy
 import gc
 import pickle
+import re
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from functools import partial
@@ -127,11 +128,12 @@ def test_a_record_that_fails_does_not_hide_what_else_went_wrong() -> None:
 
 async def _twice(call: Admitted) -> None:
     await call.start()
-    with pytest.raises(PermitError, match="was started"):
+    with pytest.raises(PermitError, match="was started before: it runs once"):
         await call.start()
     await call.finish(ok=True)
-    with pytest.raises(PermitError, match="was not started"):
-        await call.finish(ok=True)
+    for again in (call.start(), call.finish(ok=True)):
+        with pytest.raises(PermitError, match="the call is over: it was finished, or given up, before"):
+            await again
     await call.abandon()
 
 
@@ -153,6 +155,90 @@ def test_a_call_runs_once(tell: Callable[[Admitted], Awaitable[None]]) -> None:
     assert story(stage("allow look"), tell) == ["settled"]
 
 
+# --- what a tired engineer forgets ----------------------------------------------------------------------------------
+
+HINT = "write `await call.start()`"
+
+
+def test_what_runs_is_given_once_the_call_was_started() -> None:
+    async def tell(call: Admitted) -> None:
+        assert call.decision.arguments == {"at": "x"}
+        for read in (lambda: call.arguments, lambda: call.wire):
+            with pytest.raises(PermitError, match=re.escape(HINT)):
+                read()
+        await call.start()
+        assert (call.arguments, call.wire) == ({"at": "x"}, '{"at": "x"}')
+        await call.finish(ok=True)
+        assert call.arguments == {"at": "x"}
+
+    assert story(stage("allow look"), tell) == ["settled"]
+
+
+def test_what_runs_is_not_given_of_a_call_that_was_given_up() -> None:
+    async def tell(call: Admitted) -> None:
+        await call.abandon()
+        with pytest.raises(PermitError, match=re.escape(HINT)):
+            _ = call.wire
+
+    assert story(stage("allow look"), tell) == ["released"]
+
+
+async def _give_it_up(call: Admitted) -> None:
+    async with call:
+        await call.abandon()
+
+
+async def _only_finish(call: Admitted) -> None:
+    with pytest.raises(PermitError, match=re.escape(HINT)):
+        async with call:
+            await call.finish(ok=True)
+
+
+@pytest.mark.parametrize(
+    ("tell", "slips"),
+    [(_run, 0), (_forget, 1), (_give_it_up, 0), (_leave_it_running, 0), (_raise_before, 0), (_only_finish, 0)],
+)
+def test_a_call_that_is_left_unstarted_is_told_in_the_log(
+    tell: Callable[[Admitted], Awaitable[None]], slips: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    story(stage("allow look"), tell)
+    said = [one.getMessage() for one in caplog.records if one.name == "zcpolicy"]
+    assert len(said) == slips
+    assert all("a call of `look` was left unstarted" in one and HINT in one for one in said)
+
+
+def test_so_is_one_that_is_let_go(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(module, "LEASE_SECONDS", 0.03)
+
+    async def tell(on: Stage) -> None:
+        assert isinstance(await admitted_by(on), Admitted)
+        gc.collect()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(tell(stage("allow look")))
+    assert [one.getMessage().split(":")[0] for one in caplog.records] == [
+        "a call of `look` was let go before it was over"
+    ]
+
+
+def test_calls_that_are_admitted_along_and_not_made_are_no_slip(caplog: pytest.LogCaptureFixture) -> None:
+    on = stage("allow look")
+    wanted = [InnerCall("look", {"at": "x"}), InnerCall("nothing", {})]
+    assert isinstance(asyncio.run(admit_all(on.run, wanted, on.io)), Refused)
+    assert states(on) == ["released"]
+    assert not caplog.records
+
+
+def test_an_outcome_is_neither_true_nor_false() -> None:
+    async def tell() -> list[object]:
+        on = stage("allow look")
+        return [await admitted_by(on, "nothing"), await admitted_by(on), on.run.decide("look", {"at": "x"})]
+
+    for outcome in asyncio.run(tell()):
+        with pytest.raises(TypeError, match=r"isinstance\(call, Admitted\)|compare `.effect` with \"allow\""):
+            bool(outcome)
+
+
 def test_what_is_admitted_cannot_be_made_altered_or_copied() -> None:
     async def tell(call: Admitted) -> None:
         maker: Any = Admitted
@@ -166,10 +252,12 @@ def test_what_is_admitted_cannot_be_made_altered_or_copied() -> None:
             with pytest.raises((TypeError, AttributeError)):
                 forbidden()
         forged: Admitted = object.__new__(Admitted)
-        for slot in ("arguments", "decision", "edited", "key", "wire"):
+        for slot in ("decision", "edited", "key"):
             put(forged, slot, getattr(call, slot))
         with pytest.raises(SealError, match="is no call that `admit` made"):
             await forged.start()
+        with pytest.raises(SealError, match="is no call that `admit` made"):
+            _ = forged.arguments
         await call.abandon()
 
     story(stage("allow look"), tell)
@@ -184,8 +272,9 @@ def test_an_altered_call_runs_what_was_judged() -> None:
 
     def altering(*given: Any, **more: Any) -> Admitted:
         call = made(*given, **more)
-        put(call, "arguments", {"at": "elsewhere"})
-        put(call, "wire", '{"at": "elsewhere"}')
+        for what in ("arguments", "wire"):
+            with pytest.raises(AttributeError):
+                put(call, what, "elsewhere")
         call.decision.arguments["at"] = "elsewhere"
         return call
 
@@ -201,7 +290,10 @@ def test_numbers_reach_a_tool_as_they_were_judged() -> None:
         text = '{"amount": 1e400, "rate": 0.1, "count": 3.0, "long": 1.00000000000000000001}'
         call = await admit(on.run, "pay", text, on.io)
         assert isinstance(call, Admitted)
-        await call.abandon()
+        async with call:
+            await call.start()
+            await call.finish(ok=True)
+        call.arguments.clear()  # a copy
         return call.arguments
 
     assert asyncio.run(tell()) == {

@@ -17,6 +17,8 @@ from zcpolicy.approvals.asking import context_of
 from zcpolicy.approvals.question import Approve, Approver, Later, Question
 from zcpolicy.approvals.weigh import Nothing, Worth
 from zcpolicy.awaited import is_async
+from zcpolicy.faults import described, log_fault
+from zcpolicy.texts import escaped
 
 if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
@@ -60,7 +62,7 @@ async def heard(run: ResolvedAgentExecution, asks: Sequence[Ask], seconds: float
             for task in done:
                 found[tasks.index(task)] = _worth(asks[tasks.index(task)], task)
             if not done:
-                return [one or Nothing("nobody answered in time") for one in found]
+                return [Nothing("nobody answered in time") if one is None else one for one in found]
             if not all(one is None or isinstance(one, Approve | Later) for one in found):
                 break
         return found
@@ -92,7 +94,7 @@ async def _said(ask: Ask, context: Context) -> object:
     except (ApproverFailed, asyncio.CancelledError, KeyboardInterrupt):  # an interrupt is a person's at the host
         raise
     except BaseException as error:  # noqa: BLE001 - of the host's code: however it fails, it is no yes
-        raise ApproverFailed(type(error).__name__) from None
+        raise _failed(ask.question, error) from None
 
 
 async def _answered(ask: Ask, context: Context) -> object:
@@ -121,7 +123,7 @@ def _in_thread(approver: Callable[[Question], object], question: Question, conte
         if future.done():
             _closed(answer)
         elif fault is not None:
-            future.set_exception(ApproverFailed(type(fault).__name__))
+            future.set_exception(_failed(question, fault))
         else:
             future.set_result(answer)
 
@@ -147,4 +149,12 @@ def _in_thread(approver: Callable[[Question], object], question: Question, conte
 
 
 class ApproverFailed(Exception):
-    """An approver raised. The message is the exception's type: what it says may quote what nobody should read."""
+    """An approver raised. The message says what, in short: it is for the host's records, and no model is told."""
+
+
+def _failed(question: Question, raised: BaseException) -> ApproverFailed:
+    """For whoever wrote the approver, with its traceback in the log."""
+    said = described(raised)
+    route = f"of route `{escaped(question.route)}`" if question.route else "of the person"
+    log_fault(f"the approver {route}", said, raised)
+    return ApproverFailed(said)

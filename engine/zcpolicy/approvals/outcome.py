@@ -14,7 +14,7 @@ from zcpolicy.combine import Verdict, of_the_call
 from zcpolicy.decision import Decision
 from zcpolicy.facts import ToolName
 from zcpolicy.refusals import PermitError
-from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.sealed import NoTruth, Sealed, final, put
 from zcpolicy.texts import escaped
 
 
@@ -23,7 +23,7 @@ class NotAsked(PermitError):
 
 
 @final
-class Approved(Sealed):
+class Approved(Sealed, NoTruth):
     """Everybody whom the policy names said yes to one call. Made by `ApprovalManager.settle`.
 
     `binding`: the digest of all that the yes is bound to, `""` if nobody had to be asked. `by`: who said it.
@@ -52,7 +52,7 @@ def approved(binding: str, by: tuple[str, ...]) -> Approved:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(NoTruth):
     """Somebody wants another call instead: it is decided afresh, and asks afresh. `by`: who."""
 
     tool: ToolName
@@ -61,7 +61,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NoTruth):
     """The call may not run. `decision`: the deny that it comes to. `rejected`: somebody said no; else nobody said yes.
 
     `note`: why, in the words of who said no, or the engine's. `by`: who said it.
@@ -98,7 +98,7 @@ def rejected(asked: Decision, note: str, by: str) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NoTruth):
     """Answers come later, to these questions (`ApprovalManager.answer`); then `settle` again, with the same key."""
 
     questions: tuple[Question, ...]

@@ -17,6 +17,7 @@ from zcpolicy.approvals.question import Approve, Approver, Approvers, Later, Que
 from zcpolicy.approvals.weigh import Nothing, Worth, weighed
 from zcpolicy.approvals.yeses import Yeses
 from zcpolicy.call import judge
+from zcpolicy.combine import NOT_INTERACTIVE
 from zcpolicy.ledgers.contract import Yes
 from zcpolicy.texts import escaped, json_text
 
@@ -135,6 +136,8 @@ class Settling:
 
     def _nobody(self, route: str) -> Refusal:
         note = f"nobody is there for route `{route}`" if route else "nobody is there"
+        if not route and not self._asked.run.session.interactive:
+            note = NOT_INTERACTIVE
         self._note(self._question(route), Nothing(note))
         return refused(self._asked, "no-approver", note)
 

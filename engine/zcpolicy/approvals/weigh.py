@@ -46,7 +46,7 @@ def weighed(answer: object, question: Question, arguments: Mapping[str, Any]) ->
         found = _yes(answer, question, arguments) if type(answer) is Approve else None
     except Exception:  # noqa: BLE001 - mappings of the host's own may do anything
         found = None
-    return found or Nothing("what came is no answer")
+    return Nothing("what came is no answer") if found is None else found
 
 
 def _yes(answer: Approve, question: Question, arguments: Mapping[str, Any]) -> Approve | Edited | None:

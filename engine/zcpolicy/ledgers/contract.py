@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from decimal import Decimal
-    from typing import Literal, Protocol
+    from typing import Literal, Never, Protocol
 
     from zcpolicy.facts import ToolName
     from zcpolicy.shapes import Window
@@ -119,6 +119,9 @@ class Exhausted(NamedTuple):
 
     spent: tuple[Spent, ...]
 
+    def __bool__(self) -> Never:
+        raise TypeError("Exhausted is neither true nor false: ask with `isinstance`")
+
 
 class Yes(NamedTuple):
     """A person's yes. `binding`: digest of all that it is bound to. `once`: for one call, else for each until it expires.
@@ -160,6 +163,9 @@ class Ledger(Protocol):
     def charged(self) -> object:
         """Falsy only where it is certain, and free to tell, that nothing was ever charged."""
         ...
+
+    def check(self) -> None:
+        """For a host's start: the store can be reached, and is a ledger. Raises LedgerUnavailable, which says what is wrong."""
 
     def now(self, clock: float) -> float:
         """The time to act at: never before a time that was already acted on, in any process."""

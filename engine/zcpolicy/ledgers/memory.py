@@ -53,6 +53,10 @@ class MemoryLedger:
         self._open = True
         self._lock = allocate_lock()
 
+    def check(self) -> None:
+        """Raises LedgerUnavailable once it is closed."""
+        self.now(0.0)
+
     def now(self, clock: float) -> float:
         """The clock, and never before a time that was already acted on."""
         with self._lock:

@@ -19,6 +19,7 @@ from time import monotonic, sleep
 from typing import Any, Final, Literal, NamedTuple
 
 from zcpolicy.extras import missing
+from zcpolicy.faults import described
 from zcpolicy.ledgers import reservations as step
 from zcpolicy.ledgers.book import Book, Tally
 from zcpolicy.ledgers.contract import (
@@ -114,6 +115,11 @@ class RedisLedger:
         self._checked = -CHECK_SECONDS
 
     # --- charges -----------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raises LedgerUnavailable for a server that does not answer, may drop what was charged, or keeps another edition."""
+        self._checked = -CHECK_SECONDS
+        self.now(0.0)
 
     def now(self, clock: float) -> float:
         """The server's time, and never before one that was acted on."""
@@ -264,7 +270,7 @@ class RedisLedger:
             yield
         except (RedisError, OSError) as error:
             self._checked = -CHECK_SECONDS
-            raise LedgerUnavailable(f"the ledger's server cannot be used: {type(error).__name__}") from None
+            raise LedgerUnavailable(f"the ledger's server cannot be used: {described(error)}") from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             self._book.clear()
             raise odd() from None

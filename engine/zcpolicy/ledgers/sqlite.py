@@ -15,6 +15,7 @@ from json import dumps, loads
 from threading import Lock
 from typing import Any, Final, Never
 
+from zcpolicy.faults import described
 from zcpolicy.ledgers import reservations as step
 from zcpolicy.ledgers.book import Book
 from zcpolicy.ledgers.contract import (
@@ -81,6 +82,11 @@ class SqliteLedger:
         self._epoch: int = 0
 
     # --- charges -----------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raises LedgerUnavailable for a file that cannot be opened or written, or is no ledger."""
+        with self._transaction("BEGIN IMMEDIATE", 0.0) as (db, now):
+            self._tick(db, now)
 
     def now(self, clock: float) -> float:
         """The time to act at: never before one that any process acted on."""
@@ -217,7 +223,7 @@ class SqliteLedger:
             db.execute("COMMIT")
         except sqlite3.Error as error:
             self._let_go()
-            raise LedgerUnavailable(f"the ledger's file cannot be used: {type(error).__name__}") from None
+            raise LedgerUnavailable(f"the ledger's file `{self._path}` cannot be used: {described(error)}") from None
         except (ValueError, TypeError, LookupError, OverflowError):
             self._let_go()
             raise odd() from None

@@ -64,7 +64,7 @@ def opened(path: str, *, synced: bool) -> sqlite3.Connection:
         where = f"file:{quote(os.fsencode(path))}?mode=rw"  # never makes a file by itself
         db = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     except OSError as error:
-        raise LedgerUnavailable(f"the ledger's file cannot be opened: {error.strerror}") from None
+        raise LedgerUnavailable(f"the ledger's file `{path}` cannot be opened: {error.strerror}") from None
     try:
         if not write_ahead(db):
             raise LedgerUnavailable("the ledger's file system does not let processes share it")

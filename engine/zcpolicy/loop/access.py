@@ -6,13 +6,32 @@ In: the host's model, prices, approvers, recorder, way to delegate. Out: `Resolv
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.events import Event, nowhere
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.messages import Model
 from zcpolicy.registry.sources import ToolResult
+
+
+class NamedModel(Protocol):
+    """What `budgets` reads of a model, and all that a host with a loop of its own has to give."""
+
+    @property
+    def name(self) -> str:
+        """What prices know it by."""
+        ...
+
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    M = TypeVar("M", bound=NamedModel, covariant=True, default=Model)
+else:
+    from typing import TypeVar
+
+    M = TypeVar("M", covariant=True)
 
 
 class Prices(Protocol):
@@ -24,12 +43,21 @@ class Prices(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedModelAccess:
-    """`max_output_tokens`: of one response; reserved before each request where tokens or money are limited."""
+class ResolvedModelAccess(Generic[M]):
+    """`model`: a `Model`; a loop of the host's own needs no more of it than a `name`. `max_output_tokens`: of one response;
+    reserved before each request where tokens or money are limited. Raises TypeError.
+    """
 
-    model: Model
+    model: M
     prices: Prices | None = None
     max_output_tokens: int = 4_096
+
+    def __post_init__(self) -> None:
+        name: object = getattr(self.model, "name", None)
+        _must_be(isinstance(name, str), "model", "has a `name`", self.model)
+        _must_be(self.prices is None or hasattr(self.prices, "cost"), "prices", "has a `cost`", self.prices)
+        whole = type(self.max_output_tokens) is int and self.max_output_tokens > 0
+        _must_be(whole, "max_output_tokens", "is a whole number, 1 or more", self.max_output_tokens)
 
 
 Delegate = Callable[[ResolvedAgentExecution, str, str, bool], Awaitable[ToolResult]]
@@ -61,3 +89,17 @@ class ResolvedIo:
     emit: Callable[[str], None] = unheard
     delegate: Delegate = _nobody
     waits: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises TypeError: what is no approver or recorder would be found out at the first question or event."""
+        whom = "is an `Approvers`, such as `Approvers(person=…)`"
+        asked: object = self.approvers
+        _must_be(isinstance(asked, Approvers), "approvers", whom, asked)
+        for name in ("record", "emit", "delegate"):
+            given: Any = getattr(self, name)
+            _must_be(callable(given), name, "is a function", given)
+
+
+def _must_be(holds: bool, name: str, what: str, given: object) -> None:
+    if not holds:
+        raise TypeError(f"`{name}` {what}, and this is a `{type(given).__name__[:60]}`")

@@ -19,20 +19,22 @@ from weakref import WeakKeyDictionary, ref
 from zcpolicy.approvals.asking import acting
 from zcpolicy.authority import SealError
 from zcpolicy.decision import Decision
+from zcpolicy.faults import in_short, log_slip
 from zcpolicy.ledgers.contract import LEASE_SECONDS, Ledger
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.bounded import in_short
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import Standing
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import remember
 from zcpolicy.refusals import PermitError, ResolveError
 from zcpolicy.registry.sources import Run
-from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.sealed import NoTruth, Sealed, final, put
+from zcpolicy.texts import spelled
 
 Costs = Mapping[str, Decimal]
 Phase = Literal["admitted", "started", "over"]
 
+ASK_ADMITTED: Final = "ask `isinstance(call, Admitted)`"
 NOTHING: Final[Costs] = {}
 """No cost."""
 
@@ -44,25 +46,34 @@ class Lapsed(PermitError):
 
 
 @final
-class Admitted(Sealed):
+class Admitted(Sealed, NoTruth):
     """A call that was decided, asked, reserved and marked. Made by `admit`; runs once.
 
-    `arguments`: what runs, JSON values; a number that a float cannot hold is a Decimal. `wire`: the same as JSON text.
-    `decision`: the last one, which permits it. `edited`: a person changed it. `async with` cleans up: what was not
-    started is given back, what was not finished counts as failed. Its lease is renewed as long as somebody holds it.
+    `decision`: the last one, which permits it. `edited`: a person changed it. What runs, `arguments` and `wire`, it gives once
+    it is started. `async with` cleans up: what was not started is given back, what was not finished counts as failed. Its
+    lease is renewed as long as somebody holds it.
     """
 
-    __slots__ = ("__weakref__", "arguments", "decision", "edited", "key", "wire")
+    __slots__ = ("__weakref__", "decision", "edited", "key")
     _maker = "`admit`"
+    _ask = ASK_ADMITTED
 
     if TYPE_CHECKING:
 
         def __init__(self, sealed: Never, /) -> None:
-            self.arguments: Final[dict[str, Any]] = sealed
-            self.wire: Final[str] = sealed
             self.decision: Final[Decision] = sealed
             self.key: Final[str] = sealed
             self.edited: Final[bool] = sealed
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What runs, JSON values made anew; a number that a float cannot hold is a Decimal. Raises PermitError before `start`."""
+        return _values(_sent(self).wire)
+
+    @property
+    def wire(self) -> str:
+        """The arguments as JSON text. Raises PermitError before `start`."""
+        return _sent(self).wire
 
     async def start(self) -> None:
         """The call is sent now: from here on it counts, and until it is over nothing in this process answers for its tree.
@@ -109,14 +120,29 @@ class Admitted(Sealed):
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if _held(self).phase == "started":
-                await self.finish(ok=False)
-            else:
-                await self.abandon()
-        except Exception:
-            if raised is None:  # what is on its way already matters more
-                raise
+        if raised is None and _held(self).phase == "admitted":
+            log_slip(
+                f"a call of `{spelled(self.decision.tool)}` was left unstarted: if its tool ran, no limit counts it; "
+                "write `await call.start()` before the tool runs, or `await call.abandon()` where it does not"
+            )
+        await tidied(self, kind, raised, trace)
+
+
+async def tidied(
+    call: Admitted,
+    _kind: type[BaseException] | None = None,
+    raised: BaseException | None = None,
+    _trace: TracebackType | None = None,
+) -> None:
+    """What `async with` does at its end, where it is no slip that a call was not started: for those that are admitted along."""
+    try:
+        if _held(call).phase == "started":
+            await call.finish(ok=False)
+        else:
+            await call.abandon()
+    except Exception:
+        if raised is None:  # what is on its way already matters more
+            raise
 
 
 class Taken(NamedTuple):
@@ -182,12 +208,10 @@ def admitted(taken: Taken, key: str, io: ResolvedIo, log: str, *, edited: bool) 
     """For the gate alone: the call is reserved under this key, and its labels are marked."""
     made: Admitted = object.__new__(Admitted)
     held = _all_held[made] = _Held(taken, key, io, log)
-    put(made, "wire", held.wire)
-    put(made, "arguments", _values(held.wire))
     put(made, "decision", taken.decision)
     put(made, "key", key)
     put(made, "edited", edited)
-    held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made)))
+    held.renewing = asyncio.get_running_loop().create_task(_renewing(ref(made), spelled(taken.decision.tool)))
     return made
 
 
@@ -206,11 +230,12 @@ def still_holds(call: Admitted) -> bool:
         return False
 
 
-async def _renewing(call: "ref[Admitted]") -> None:
+async def _renewing(call: "ref[Admitted]", tool: str) -> None:
     """Until it is over, or nobody holds it any more. Holds nothing of it meanwhile."""
     while True:
         await asyncio.sleep(LEASE_SECONDS / 3)
         if not await _renewed(call):
+            log_slip(f"a call of `{tool}` was let go before it was over: write `async with call`, `start` and `finish`")
             return
 
 
@@ -228,10 +253,28 @@ def _held(call: object, phase: Phase | None = None) -> _Held:
     if found is None:
         raise SealError(f"{type(call).__name__[:60]} is no call that `admit` made")
     if phase is not None and found.phase != phase:
-        raise PermitError(
-            "the call was not started" if phase == "started" else "the call was started, or given up, before"
-        )
+        raise PermitError(_WRONG[phase, found.phase])
     return found
+
+
+_WRONG: Final[dict[tuple[Phase, Phase], str]] = {
+    ("started", "admitted"): "the call was not started: write `await call.start()` before its tool runs",
+    ("started", "over"): "the call is over: it was finished, or given up, before",
+    ("admitted", "started"): "the call was started before: it runs once",
+    ("admitted", "over"): "the call is over: it was finished, or given up, before",
+}
+"""By the phase that is wanted, and the one that it is in."""
+
+
+def _sent(call: Admitted) -> _Held:
+    """Raises PermitError for a call that was not started."""
+    held = _held(call)
+    if not held.began:
+        raise PermitError(
+            "what runs is given once the call is started: write `await call.start()` first; "
+            "`call.decision.arguments` is for looking at"
+        )
+    return held
 
 
 def _values(wire: str) -> dict[str, Any]:

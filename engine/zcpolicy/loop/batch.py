@@ -13,6 +13,7 @@ from typing import Final
 
 from zcpolicy.execution import ResolvedAgentExecution
 from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.admitted import tidied
 from zcpolicy.loop.anew import CHANGED, sent
 from zcpolicy.loop.context import perform
 from zcpolicy.loop.ending import Ended
@@ -71,7 +72,7 @@ class Batch:
                     ended = ending
                     break
                 if isinstance(outcome, Admitted):
-                    await held.enter_async_context(outcome)
+                    held.push_async_exit(partial(tidied, outcome))
                 found.append((one, outcome))
             await self._together(found, beside)
         if ended is not None:

@@ -7,24 +7,17 @@ tools do about it.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
+from zcpolicy.faults import in_short, log_fault
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import ToolResult
-from zcpolicy.texts import escaped
 
 CUT_OFF_SECONDS: Final = 5.0
 """For which what is cut off may tidy up; what goes on after it is left alone, and what it says is not heard."""
 
 FAILED: Final = "The tool failed."
-
-MAX_FAULT_CHARACTERS: Final = 500
-"""Characters that a record keeps of what a tool raised."""
-
-_log: Final = logging.getLogger("zcpolicy")
-_log.addHandler(logging.NullHandler())  # nothing is printed where the host has no logging
 
 
 class Fault(NamedTuple):
@@ -38,15 +31,10 @@ class Fault(NamedTuple):
 NONE: Final = Fault("")
 
 
-def log_fault(tool: str, fault: Fault) -> None:
+def log_of(tool: str, fault: Fault) -> None:
     """For whoever wrote the tool: what it raised, and where."""
     if fault.kind:
-        _log.error("tool `%s` failed: %s: %s", tool, fault.kind, in_short(fault.text), exc_info=fault.raised)
-
-
-def in_short(text: str) -> str:
-    """What a tool raised, fit for a record: on one line, bounded, controls escaped."""
-    return escaped(" ".join(text[:MAX_FAULT_CHARACTERS].split()))
+        log_fault(f"tool `{tool}`", f"{fault.kind}: {in_short(fault.text)}", fault.raised)
 
 
 class InnerRefused(PermitError):

@@ -18,6 +18,7 @@ from zcpolicy.facts import ToolName
 from zcpolicy.identity import Identity
 from zcpolicy.loop import gate
 from zcpolicy.loop.access import ResolvedIo
+from zcpolicy.loop.admitted import tidied
 from zcpolicy.loop.anew import CHANGED, sent
 from zcpolicy.loop.bounded import InnerRefused, cut_off
 from zcpolicy.loop.gate import Admitted, Paused, Refused, admit, admit_all
@@ -177,7 +178,7 @@ class CallContext:
         results: list[ToolResult] = []
         async with AsyncExitStack() as held:
             for one in found:
-                await held.enter_async_context(one)
+                held.push_async_exit(partial(tidied, one))
             for call, one in zip(wanted, found, strict=True):
                 if self._loop.time() >= self._deadline:
                     results.append(ToolResult(TIME_OVER, ok=False))

@@ -8,11 +8,11 @@ from typing import Final
 from zcpolicy.approvals.question import Question
 from zcpolicy.combine import Verdict
 from zcpolicy.loop.turn import Status
-from zcpolicy.room import EXHAUSTED
+from zcpolicy.room import EXHAUSTED, texts_of
 
 _NOTES: Final = {
     "budget": "a limit of the policy is reached: {what}. Wait until there is room, or raise the limit",
-    "ledger-unavailable": "the ledger cannot be reached, so what is left of a limit is not known. Try again when it answers",
+    "ledger-unavailable": "the ledger cannot be reached, so what is left of a limit is not known: {what}. Try again when it answers",
     "iterations": "the turn has used all its requests to the model: {what}. Ask again to go on, or raise the limit",
     "turn-timeout": "the turn's time is over: {what}. Ask again to go on, or raise `turn_timeout`",
     "context": "what has to be sent does not fit in {what}. Raise `context`, or lower `tool_result`",
@@ -44,9 +44,13 @@ class Ended(Exception):
 
 def by_limit(denied: Verdict) -> Ended:
     """The end by a limit that has no room, or cannot count what the request takes: then its note says what it is."""
-    rules = "; ".join(str(rule.to_json()["text"]) for rule in denied.rules)
+    rules = texts_of(denied.rules)
     reason = denied.reason if denied.reason in _NOTES else "budget"
-    note = denied.note if reason == "budget" and denied.note != EXHAUSTED else ""
+    what, note = rules or "it has no room", denied.note
+    if reason == "ledger-unavailable":
+        what, note = note, ""
+    elif note.startswith(EXHAUSTED):
+        note = ""
     if note and rules:
         note = f"{note} ({rules})"
-    return Ended("stopped", reason, rules or "it has no room", note=note, retry_after=denied.retry_after)
+    return Ended("stopped", reason, what, note=note, retry_after=denied.retry_after)

@@ -23,8 +23,19 @@ from zcpolicy.decision import Decision
 from zcpolicy.execution import ResolvedAgentExecution, unmade
 from zcpolicy.facts import ToolName
 from zcpolicy.loop.access import ResolvedIo
-from zcpolicy.loop.admitted import NOTHING, Admitted, Costs, Lapsed, Taken, admitted, still_holds, to_run
-from zcpolicy.loop.bounded import InnerRefused, bounded, log_fault
+from zcpolicy.loop.admitted import (
+    ASK_ADMITTED,
+    NOTHING,
+    Admitted,
+    Costs,
+    Lapsed,
+    Taken,
+    admitted,
+    still_holds,
+    tidied,
+    to_run,
+)
+from zcpolicy.loop.bounded import InnerRefused, bounded, log_of
 from zcpolicy.loop.report import report_call
 from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
@@ -32,6 +43,7 @@ from zcpolicy.permits import mark
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import runner_of
 from zcpolicy.registry.sources import InnerCall, Run, ToolContext, ToolResult
+from zcpolicy.sealed import NoTruth
 from zcpolicy.texts import spelled
 
 __all__ = ["Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all", "perform"]
@@ -47,20 +59,24 @@ _REPEATED: Final = "This call was made before; it is not made again. What came o
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NoTruth):
     """It does not run. `decision`: a deny. `reason`: its reason, or `rejected` by a person. `text`: what to tell the model."""
 
     decision: Decision
     reason: str
     text: str
 
+    _ask = ASK_ADMITTED
+
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class Paused(NoTruth):
     """It waits for answers: nothing is reserved. Admit it again, with the same key, when they have come."""
 
     decision: Decision
     questions: tuple[Question, ...]
+
+    _ask = ASK_ADMITTED
 
 
 async def admit(
@@ -132,7 +148,8 @@ async def admit_all(
             )
             if not isinstance(one, Admitted):
                 return one
-            found.append(await held.enter_async_context(one))
+            held.push_async_exit(partial(tidied, one))
+            found.append(one)
         held.pop_all()
     return found
 
@@ -270,7 +287,7 @@ async def perform(call: Admitted, given: Given, seconds: float) -> ToolResult:
         limit = min([seconds, run.runtime.call_timeout, *(() if left is None else (left,))])
         async with given as context:
             result, fault = await bounded(partial(_begun, call, runner, arguments, context), limit, given.close)
-        log_fault(spelled(decision.tool), fault)
+        log_of(spelled(decision.tool), fault)
         await call.finish(result.ok, result.cost, fault=fault.kind, error=fault.text)
         return result
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from zcpolicy.approvals.question import Question
 from zcpolicy.loop.messages import Message, ToolCall
 from zcpolicy.registry.sources import ToolResult
+from zcpolicy.sealed import NoTruth
 
 Status = Literal["done", "stopped", "paused", "failed"]
 """`done`: the model has answered. `stopped`: a limit. `paused`: somebody is asked. `failed`: model or host is broken."""
@@ -65,7 +66,7 @@ def _sound(state: TurnState) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnResult:
+class TurnResult(NoTruth):
     """How a turn ended. `text`: the model's last words. `messages`: the whole transcript, with what was added.
 
     `reason`: a code: `answered`, `asked`, `iterations`, `budget`, `ledger-unavailable`, `stale-policy`, `turn-timeout`,
@@ -82,6 +83,8 @@ class TurnResult:
     state: TurnState | None = None
     questions: tuple[Question, ...] = ()
     error: Exception | None = None
+
+    _ask = 'compare `.status` with "done"'
 
     def for_delegator(self) -> ToolResult:
         """What the call that handed the task over comes to: the answer, or that there is none. Fit for a model."""
