@@ -90,14 +90,14 @@ def _wrong(marker: pytest.Mark) -> str:
     """What is wrong with the arguments of a marker, "" if nothing is."""
     from zcpolicy.exact import is_object
     from zcpolicy.parity.matrix import Status
-    from zcpolicy.parity.probe import Path
+    from zcpolicy.parity.probe import ParityPath
     from zcpolicy.parity.settings.setting import Setting
 
     given: dict[str, Any] = dict(marker.kwargs)
     settings, compiled = given.pop("settings", ()), given.pop("compiled", None)
     diverging: Any = given.pop("diverging", {})
-    if len(marker.args) != 1 or not _are(marker.args[0], Path) or not marker.args[0]:
-        return "it takes one list of `zcpolicy.parity.probe.Path`, and all else by name"
+    if len(marker.args) != 1 or not _are(marker.args[0], ParityPath) or not marker.args[0]:
+        return "it takes one list of `zcpolicy.parity.probe.ParityPath`, and all else by name"
     if given:
         return f"it takes `diverging`, `settings` and `compiled`, and no `{min(given)}`"
     if not _are(settings, Setting) or ("settings" in marker.kwargs and not settings):

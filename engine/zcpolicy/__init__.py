@@ -12,22 +12,28 @@ not come with `*`, and are imported all the same. The reference host (`daemon`),
 
 from zcpolicy.authority import SealError
 from zcpolicy.call import Malformed
+from zcpolicy.combine import Said, Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.facts import Entry, FactsError, Narrowing, Session, ToolName
 from zcpolicy.program import CompiledError, Program, load_compiled
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
 from zcpolicy.resolver import ResolvedAgentExecution, Resolver
+from zcpolicy.stack import RuleRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from zcpolicy.approvals.ask import ApprovalManager
+    from zcpolicy.approvals.outcome import Approved, Edited, NotAsked, Outcome, Refusal, Waiting
     from zcpolicy.approvals.question import Absent, Answer, Approve, Approver, Approvers, Later, Question, Reject
     from zcpolicy.approvals.terminal import terminal_approver
+    from zcpolicy.budgets import Budgets
     from zcpolicy.events import Event
-    from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
+    from zcpolicy.identity import Identity
+    from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable, Reserved
     from zcpolicy.ledgers.memory import MemoryLedger
     from zcpolicy.ledgers.redis import RedisLedger as RedisLedger
     from zcpolicy.ledgers.sqlite import SqliteLedger
-    from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
+    from zcpolicy.loop.access import NamedModel, Prices, ResolvedIo, ResolvedModelAccess
     from zcpolicy.loop.context import perform
     from zcpolicy.loop.gate import Admitted, Lapsed, Paused, Refused, admit, admit_all
     from zcpolicy.loop.loop import run_tool_call_loop
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from zcpolicy.memory_stores.contract import MemoryStore
     from zcpolicy.memory_stores.in_memory import InMemoryStore
     from zcpolicy.memory_stores.sqlite import SqliteMemory
-    from zcpolicy.parity.probe import Path
+    from zcpolicy.parity.probe import ParityPath, Probe
     from zcpolicy.prices import GenaiPrices, PriceTable
     from zcpolicy.registry.host_tools import (
         delegate_tool,
@@ -66,14 +72,18 @@ if TYPE_CHECKING:
     from zcpolicy.sessions import fork, restore, save
 else:
     _LATER = {
+        "approvals.ask": ("ApprovalManager",),
+        "approvals.outcome": ("Approved", "Edited", "NotAsked", "Outcome", "Refusal", "Waiting"),
         "approvals.question": ("Absent", "Answer", "Approve", "Approver", "Approvers", "Later", "Question", "Reject"),
         "approvals.terminal": ("terminal_approver",),
+        "budgets": ("Budgets",),
         "events": ("Event",),
-        "ledgers.contract": ("Ledger", "LedgerUnavailable"),
+        "identity": ("Identity",),
+        "ledgers.contract": ("Ledger", "LedgerUnavailable", "Reserved"),
         "ledgers.memory": ("MemoryLedger",),
         "ledgers.redis": ("RedisLedger",),
         "ledgers.sqlite": ("SqliteLedger",),
-        "loop.access": ("ResolvedIo", "ResolvedModelAccess"),
+        "loop.access": ("NamedModel", "Prices", "ResolvedIo", "ResolvedModelAccess"),
         "loop.context": ("perform",),
         "loop.gate": ("Admitted", "Lapsed", "Paused", "Refused", "admit", "admit_all"),
         "loop.loop": ("run_tool_call_loop",),
@@ -85,7 +95,7 @@ else:
         "memory_stores.contract": ("MemoryStore",),
         "memory_stores.in_memory": ("InMemoryStore",),
         "memory_stores.sqlite": ("SqliteMemory",),
-        "parity.probe": ("Path",),
+        "parity.probe": ("ParityPath", "Probe"),
         "prices": ("GenaiPrices", "PriceTable"),
         "registry.host_tools": ("delegate_tool", "load_skill_tool", "memory_tools", "pipeline_tool", "tool_search_tool"),
         "registry.mcp_servers": ("HttpServer", "StdioServer"),
@@ -115,17 +125,22 @@ __all__ = [
     "Absent",
     "Admitted",
     "Answer",
+    "ApprovalManager",
     "Approve",
+    "Approved",
     "Approver",
     "Approvers",
     "AssemblyError",
+    "Budgets",
     "CompiledError",
     "Decision",
+    "Edited",
     "Entry",
     "Event",
     "FactsError",
     "GenaiPrices",
     "HostTool",
+    "Identity",
     "InMemoryStore",
     "InnerCall",
     "Lapsed",
@@ -141,20 +156,29 @@ __all__ = [
     "Model",
     "ModelRequest",
     "ModelResponse",
+    "NamedModel",
     "Narrowing",
-    "Path",
+    "NotAsked",
+    "Outcome",
+    "ParityPath",
     "Paused",
     "PermitError",
     "PriceTable",
+    "Prices",
+    "Probe",
     "Program",
     "Question",
+    "Refusal",
     "Refused",
     "Reject",
+    "Reserved",
     "ResolveError",
     "ResolvedAgentExecution",
     "ResolvedIo",
     "ResolvedModelAccess",
     "Resolver",
+    "RuleRef",
+    "Said",
     "ScopedToolRegistry",
     "ScriptedModel",
     "SealError",
@@ -173,6 +197,8 @@ __all__ = [
     "TurnState",
     "UnknownAgent",
     "Usage",
+    "Verdict",
+    "Waiting",
     "admit",
     "admit_all",
     "calls",

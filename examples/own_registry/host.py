@@ -42,7 +42,7 @@ from zcpolicy import (
     load_skill_tool,
     perform,
 )
-from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.parity.probe import ParityPath, Probe
 from zcpolicy.registry.sources import McpTool
 
 MAX_ROUNDS = 3
@@ -224,7 +224,7 @@ async def drive(probe: Probe) -> list[str]:
     return [await host.turn(session, probe.agent, task, narrowing=narrowing) for task in probe.tasks]
 
 
-PATHS = (Path("own loop", drive),)
+PATHS = (ParityPath("own loop", drive),)
 
 if __name__ == "__main__":
     asyncio.run(main())

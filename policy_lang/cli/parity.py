@@ -25,7 +25,7 @@ from zcpolicy.extras import missing
 
 if TYPE_CHECKING:
     from zcpolicy.parity.matrix import Cell, Matrix, Status
-    from zcpolicy.parity.probe import Path
+    from zcpolicy.parity.probe import ParityPath
     from zcpolicy.parity.settings.setting import Setting
 
 _WORDS: Final[dict[str, tuple[str, StyleName]]] = {
@@ -63,7 +63,7 @@ def command(host: str | None, names: tuple[str, ...], wanted: tuple[str, ...], s
     return int(not made.enforced)
 
 
-def _paths(host: str | None, names: Sequence[str]) -> "Sequence[Path]":
+def _paths(host: str | None, names: Sequence[str]) -> "Sequence[ParityPath]":
     """The paths that are meant.
 
     Raises:
@@ -81,13 +81,13 @@ def _paths(host: str | None, names: Sequence[str]) -> "Sequence[Path]":
     return meant
 
 
-def _own(host: str) -> "Sequence[Path]":
+def _own(host: str) -> "Sequence[ParityPath]":
     """The paths of a module, which is found from the current folder as well.
 
     Raises:
         CommandError: there is no such module or name, or it is no list of paths.
     """
-    from zcpolicy.parity.probe import Path
+    from zcpolicy.parity.probe import ParityPath
 
     module, _, name = host.partition(":")
     if not module or not name:
@@ -100,8 +100,8 @@ def _own(host: str) -> "Sequence[Path]":
     finally:
         sys.path.remove("")
     listed: list[Any] = list(found) if type(found) in (list, tuple) else []
-    if not listed or not all(type(path) is Path for path in listed):
-        raise CommandError(f"--host `{host}` is no list of `zcpolicy.parity.probe.Path`")
+    if not listed or not all(type(path) is ParityPath for path in listed):
+        raise CommandError(f"--host `{host}` is no list of `zcpolicy.parity.probe.ParityPath`")
     return listed
 
 

@@ -14,7 +14,7 @@ from zcpolicy.loop.messages import Message, ModelRequest, ModelResponse
 from zcpolicy.parity import drive as driving
 from zcpolicy.parity.direct import drive, drive_apart
 from zcpolicy.parity.matrix import Cell, matrix
-from zcpolicy.parity.probe import Drive, Path, Probe
+from zcpolicy.parity.probe import Drive, ParityPath, Probe
 from zcpolicy.parity.settings import SETTINGS, Setting
 from zcpolicy.parity.suite import Checked
 from zcpolicy.resolver import Resolver
@@ -26,7 +26,7 @@ DENY = next(setting for setting in SETTINGS if setting.name == "deny")
 
 def cell(path: Drive) -> Cell:
     """`deny` on a path."""
-    return asyncio.run(matrix([Path("path", path)], COMPILED, [DENY])).cells[0]
+    return asyncio.run(matrix([ParityPath("path", path)], COMPILED, [DENY])).cells[0]
 
 
 async def raises(_probe: Probe) -> Sequence[str]:
@@ -118,7 +118,7 @@ async def begins_anew(probe: Probe) -> Sequence[str]:
 
 @pytest.mark.parametrize("setting", OVER_TURNS, ids=lambda setting: setting.name)
 def test_a_session_for_every_message_is_noticed(setting: Setting) -> None:
-    fresh = Path("chat", begins_anew)
+    fresh = ParityPath("chat", begins_anew)
     found = asyncio.run(matrix([fresh], COMPILED, [setting])).cells[0]
     assert (found.status, found.note) == ("partly", "as if each turn had a session of its own")
     meant = replace(fresh, session="each")
@@ -132,7 +132,7 @@ async def keeps_no_record(probe: Probe) -> Sequence[str]:
 
 def test_a_path_that_puts_nothing_on_record_is_noticed_once() -> None:
     settings = [setting for setting in SETTINGS if setting.name in ("deny", "record")]
-    cells = asyncio.run(matrix([Path("silent", keeps_no_record)], COMPILED, settings)).cells
+    cells = asyncio.run(matrix([ParityPath("silent", keeps_no_record)], COMPILED, settings)).cells
     assert {cell.setting: cell.status for cell in cells} == {"deny": "enforced", "record": "not applied"}
 
 

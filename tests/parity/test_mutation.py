@@ -17,7 +17,7 @@ from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.parity import reference
 from zcpolicy.parity.matrix import matrix
 from zcpolicy.parity.mutation import forgetful, unnoticed
-from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.parity.probe import ParityPath, Probe
 from zcpolicy.parity.reference import PATHS
 from zcpolicy.parity.settings import SETTINGS, Setting
 from zcpolicy.parity.suite import Suite
@@ -35,7 +35,7 @@ def test_any_setting_that_any_path_forgets_is_noticed() -> None:
 
 @pytest.mark.parametrize("name", ["deny", "memory read", "narrowing only", "session cwd"])
 @pytest.mark.parametrize("forgets", PATHS, ids=lambda path: path.name)
-def test_both_are_named_and_no_other_path_is_blamed(forgets: Path, name: str) -> None:
+def test_both_are_named_and_no_other_path_is_blamed(forgets: ParityPath, name: str) -> None:
     setting = BY_NAME[name]
     paths = [forgetful(path, setting, COMPILED) if path is forgets else path for path in PATHS]
     suite = Suite(paths, COMPILED, settings=[setting])
@@ -57,7 +57,9 @@ OVER_TURNS = tuple(setting.name for setting in SETTINGS if setting.area == "sess
 
 def forget_the_session(host: Host, order: Order) -> Order:
     """Every message begins a conversation of the same client."""
-    return replace(order, seat=host.sessions.open(order.seat.session.client, interactive=order.seat.session.interactive))
+    return replace(
+        order, seat=host.sessions.open(order.seat.session.client, interactive=order.seat.session.interactive)
+    )
 
 
 FORGETTING: dict[str, tuple[Forget, tuple[str, ...]]] = {

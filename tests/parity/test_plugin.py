@@ -11,12 +11,12 @@ import pytest
 HOST = """\
 from zcpolicy.parity.direct import drive
 from zcpolicy.parity.mutation import forgetful
-from zcpolicy.parity.probe import Path
+from zcpolicy.parity.probe import ParityPath
 from zcpolicy.parity.settings import SETTINGS
 from policy_lang import loads
 
 DENY = next(setting for setting in SETTINGS if setting.name == "deny")
-PATHS = (Path("good", drive), forgetful(Path("bad", drive), DENY, loads))
+PATHS = (ParityPath("good", drive), forgetful(ParityPath("bad", drive), DENY, loads))
 """
 
 TESTS = """\
@@ -71,12 +71,12 @@ def test_a_path_that_raises_fails_with_its_traceback(tmp_path: Path) -> None:
     broken = """\
 import pytest
 from host import DENY
-from zcpolicy.parity.probe import Path
+from zcpolicy.parity.probe import ParityPath
 
 async def drive(probe):
     raise RuntimeError("the socket is closed")
 
-@pytest.mark.parity([Path("broken", drive)], settings=[DENY])
+@pytest.mark.parity([ParityPath("broken", drive)], settings=[DENY])
 def test_it(parity_cell):
     parity_cell.check()
 """
@@ -116,3 +116,42 @@ def test_wrong_use_is_told(name: str, tmp_path: Path) -> None:
     assert status != 0
     assert said.count(message) == 1
     assert "Traceback" not in said
+
+
+TWO_CLIENTS = """\
+import policy_lang
+from zcpolicy.facts import Session
+from zcpolicy.registry.sources import HostTool
+from zcpolicy.resolver import Resolver
+from zcpolicy.state.audit import Handles
+
+RESOLVER = Resolver(policy_lang.loads("zcpolicy 1\\ntool note(text: string) risk low\\nagent clerk { autonomy full; allow note }"))
+
+class Notes:
+    def __init__(self):
+        self._notes = []
+
+    def tools(self):
+        return [HostTool("note", "", {}, self.note)]
+
+    async def note(self, arguments, context):
+        BODY
+
+def make(given):
+    return Notes()
+
+def acting(client, agent, session):
+    return RESOLVER.resolve(agent, session=Session(client=client, id=session))
+
+def test_it(two_clients):
+    two_clients(make, Handles, acting, [("note", {"text": "{marker}"})], agents=("clerk",))
+"""
+
+
+def test_tools_of_a_host_are_run_as_two_clients(tmp_path: Path) -> None:
+    sound = TWO_CLIENTS.replace("BODY", 'return arguments["text"]')
+    assert run(tmp_path, sound)[0] == 0
+    leaking = TWO_CLIENTS.replace("BODY", 'self._notes.append(arguments["text"]); return ", ".join(self._notes)')
+    status, said = run(tmp_path, leaking)
+    assert status == 1
+    assert "AssertionError: `note` tells one client what another wrote: " in said

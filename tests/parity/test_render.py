@@ -132,7 +132,7 @@ WRONG = {
     ("--setting", "deni"): "zcpolicy: there is no setting `deni`; did you mean `deny`?\n",
     ("--host", "no_such:PATHS"): "zcpolicy: --host `no_such:PATHS` cannot be loaded: No module named 'no_such'\n",
     ("--host", "json"): "zcpolicy: --host `json` names no list of paths: write MODULE:NAME\n",
-    ("--host", "json:dumps"): "zcpolicy: --host `json:dumps` is no list of `zcpolicy.parity.probe.Path`\n",
+    ("--host", "json:dumps"): "zcpolicy: --host `json:dumps` is no list of `zcpolicy.parity.probe.ParityPath`\n",
     ("--setting", "?"): "zcpolicy: there is no setting `?`\n",
 }
 

@@ -15,7 +15,7 @@ from zcpolicy.loop.access import ResolvedIo
 from zcpolicy.loop.loop import run_tool_call_loop
 from zcpolicy.loop.messages import Message
 from zcpolicy.loop.turn import TurnResult
-from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.parity.probe import ParityPath, Probe
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import ToolResult
@@ -84,12 +84,12 @@ async def _delegated(
     return (await _turn(probe, approvers, run, [Message("user", task)])).for_delegator()
 
 
-DIRECT: Final = Path("direct", drive)
-UNATTENDED: Final = Path("direct, unattended", drive_unattended, attended=False)
+DIRECT: Final = ParityPath("direct", drive)
+UNATTENDED: Final = ParityPath("direct, unattended", drive_unattended, attended=False)
 ALONE: Final = (
     DIRECT,
     UNATTENDED,
-    Path("direct, apart", drive_apart, session="each"),
-    Path("direct, unattended, apart", drive_unattended_apart, attended=False, session="each"),
+    ParityPath("direct, apart", drive_apart, session="each"),
+    ParityPath("direct, unattended, apart", drive_unattended_apart, attended=False, session="each"),
 )
 """The seam for every kind of path: attended or not, with one session or with one for each turn."""

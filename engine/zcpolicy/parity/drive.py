@@ -1,6 +1,6 @@
 """One path driven with one setting, and what became of it.
 
-In: a `Path`, a `Setting`, a compiler. Out: an `Observation`: what was seen, or why nothing was.
+In: a `ParityPath`, a `Setting`, a compiler. Out: an `Observation`: what was seen, or why nothing was.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from traceback import format_exception
 from typing import Any, Final
 
-from zcpolicy.parity.probe import Path
+from zcpolicy.parity.probe import ParityPath
 from zcpolicy.parity.settings.setting import Compile, Setting
 from zcpolicy.parity.world import DONE
 
@@ -39,7 +39,7 @@ class Observation:
         return [part for part in ours if part != "recorded" and ours[part] != theirs.get(part)]
 
 
-async def observe(path: Path, setting: Setting, compiled: Compile, *, dropped: bool = False) -> Observation:
+async def observe(path: ParityPath, setting: Setting, compiled: Compile, *, dropped: bool = False) -> Observation:
     """What is seen when a path is driven with a setting; `dropped`: with the same, but without the setting."""
     probe = setting.probe(compiled, dropped=dropped)
     failure = crash = ""

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from zcpolicy.parity.direct import ALONE
 from zcpolicy.parity.drive import Observation, observe
-from zcpolicy.parity.probe import Path
+from zcpolicy.parity.probe import ParityPath
 from zcpolicy.parity.settings import SETTINGS
 from zcpolicy.parity.settings.setting import Compile, Setting
 
@@ -67,17 +67,17 @@ class Matrix:
         return sum(cell.status == status for cell in self.cells)
 
 
-async def matrix(paths: Sequence[Path], compiled: Compile, settings: Sequence[Setting] = SETTINGS) -> Matrix:
+async def matrix(paths: Sequence[ParityPath], compiled: Compile, settings: Sequence[Setting] = SETTINGS) -> Matrix:
     """Drives every path with every setting."""
     slots = asyncio.Semaphore(AT_ONCE)
     rows = await asyncio.gather(*(row(setting, paths, compiled, slots) for setting in settings))
     return Matrix(tuple(path.name for path in paths), tuple(settings), tuple(cell for cells in rows for cell in cells))
 
 
-async def row(setting: Setting, paths: Sequence[Path], compiled: Compile, slots: asyncio.Semaphore) -> list[Cell]:
+async def row(setting: Setting, paths: Sequence[ParityPath], compiled: Compile, slots: asyncio.Semaphore) -> list[Cell]:
     """Drives every path with one setting, and the seam alone, which they are compared with. `slots`: for drives."""
 
-    async def seen_on(path: Path) -> Observation:
+    async def seen_on(path: ParityPath) -> Observation:
         async with slots:
             return await observe(path, setting, compiled)
 
@@ -85,18 +85,16 @@ async def row(setting: Setting, paths: Sequence[Path], compiled: Compile, slots:
     seams = [path for path in ALONE if path in ours]
     seen = await asyncio.gather(*map(seen_on, (*paths, *seams)))
     by_seam = dict(zip([path.name for path in seams], seen[len(paths) :], strict=True))
-    return [
-        judged(setting, path, one, by_seam[our.name]) for path, one, our in zip(paths, seen, ours, strict=False)
-    ]
+    return [judged(setting, path, one, by_seam[our.name]) for path, one, our in zip(paths, seen, ours, strict=False)]
 
 
-def alone(path: Path, setting: Setting) -> Path:
+def alone(path: ParityPath, setting: Setting) -> ParityPath:
     """The seam alone that a path is compared with. Whether a session lasts is seen from its second turn on."""
     session = "one" if len(setting.turns) == 1 or setting.lasts(path) else "each"
     return next(one for one in ALONE if one.attended == path.attended and one.session == session)
 
 
-def judged(setting: Setting, path: Path, seen: Observation, alone: Observation) -> Cell:
+def judged(setting: Setting, path: ParityPath, seen: Observation, alone: Observation) -> Cell:
     """What an observation says of a setting. `alone`: the same of the seam with nothing around it."""
     expected = setting.expected(path)
     parts = {part: seen.summary[part] for part in expected}

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from zcpolicy.parity.matrix import AT_ONCE, Cell, row
-from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.parity.probe import ParityPath, Probe
 from zcpolicy.parity.settings import SETTINGS
 from zcpolicy.parity.settings.setting import Compile, Setting
 
 
-def forgetful(path: Path, setting: Setting, compiled: Compile) -> Path:
+def forgetful(path: ParityPath, setting: Setting, compiled: Compile) -> ParityPath:
     """The path as it would be if this one setting did not reach it, and everything else did."""
 
     async def drive(probe: Probe) -> Sequence[str]:
@@ -24,7 +24,9 @@ def forgetful(path: Path, setting: Setting, compiled: Compile) -> Path:
     return replace(path, drive=drive)
 
 
-async def unnoticed(paths: Sequence[Path], compiled: Compile, settings: Sequence[Setting] = SETTINGS) -> list[Cell]:
+async def unnoticed(
+    paths: Sequence[ParityPath], compiled: Compile, settings: Sequence[Setting] = SETTINGS
+) -> list[Cell]:
     """Every path without every setting, one at a time for each cell: a cell is judged by its own drive and by that of
     the seam alone, so that one run tells it of all paths. Returns the cells that are enforced all the same.
     """

@@ -1,7 +1,7 @@
 """What a path is driven with: one program, one agent, and everything outside of it, which keeps its own record.
 
 In: a setting's policy and script. Out: `Probe`, which a path uses in place of its own tools, models and approvers; and
-`Path`, what a host registers.
+`ParityPath`, what a host registers.
 
 A path has nothing to report but what its caller was told: which tools ran, what a model was sent, who was asked, is
 recorded by the probe's own tools, models and approvers (`Probe.seen`).
@@ -152,7 +152,7 @@ Drive = Callable[[Probe], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ParityPath:
     """One way in which a host builds turns. `drive`: runs `probe.tasks` as turns of `probe.agent` for one client, one
     after the other, with what the probe gives; returns for each what the caller was told in the end. `attended`: a
     person at its other end can be asked. `session`: of the turns: one and the same; each its own, as it is meant, so that

@@ -24,7 +24,7 @@ from zcpolicy.daemon.paths.step import Workflow, WorkflowStep, run_workflow
 from zcpolicy.daemon.schedule import Schedule
 from zcpolicy.daemon.wire import answer_of
 from zcpolicy.facts import Narrowing
-from zcpolicy.parity.probe import Path, Probe
+from zcpolicy.parity.probe import ParityPath, Probe
 from zcpolicy.parity.world import FRONT
 from zcpolicy.registry.site import Site
 
@@ -234,7 +234,7 @@ def _of_front(host: Host, probe: Probe) -> Order:
     return Order(FRONT, "", FRONT, seat, narrowing=narrowing, site=site, approvers=host.asked_on(FRONT))
 
 
-def paths(host_of: HostOf, application: Gateway) -> tuple[Path, ...]:
+def paths(host_of: HostOf, application: Gateway) -> tuple[ParityPath, ...]:
     """All of them, each on a host of its own."""
 
     def on(drive: Callable[[Probe, Host], Awaitable[list[str]]]) -> Callable[[Probe], Awaitable[list[str]]]:
@@ -248,14 +248,14 @@ def paths(host_of: HostOf, application: Gateway) -> tuple[Path, ...]:
         return await gateway(probe, host, application)
 
     return (
-        Path("channel", on(channel)),
-        Path("rpc", on(rpc)),
-        Path("gateway", on(over_http)),
-        Path("run", on(run), attended=False, session="each"),
-        Path("scheduled", on(scheduled), attended=False, session="each"),
-        Path("delegate", on(delegate), session="below one"),
-        Path("independent", on(independent), session="below one"),
-        Path("step", on(step), session="below one"),
+        ParityPath("channel", on(channel)),
+        ParityPath("rpc", on(rpc)),
+        ParityPath("gateway", on(over_http)),
+        ParityPath("run", on(run), attended=False, session="each"),
+        ParityPath("scheduled", on(scheduled), attended=False, session="each"),
+        ParityPath("delegate", on(delegate), session="below one"),
+        ParityPath("independent", on(independent), session="below one"),
+        ParityPath("step", on(step), session="below one"),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zcpolicy.parity.matrix import Cell, Matrix, Status, matrix
-from zcpolicy.parity.probe import Path
+from zcpolicy.parity.probe import ParityPath
 from zcpolicy.parity.settings import SETTINGS
 from zcpolicy.parity.settings.setting import Compile, Setting
 
@@ -45,7 +45,7 @@ class Suite:
     that are driven together when the first is asked for; None: all.
     """
 
-    paths: Sequence[Path]
+    paths: Sequence[ParityPath]
     compiled: Compile
     diverging: Mapping[tuple[str, str], Status] = field(default_factory=dict[tuple[str, str], Status])
     settings: Sequence[Setting] = SETTINGS

@@ -9,7 +9,7 @@ from re import sub
 from typing import Any, Literal
 
 from zcpolicy.facts import ToolName
-from zcpolicy.parity.probe import USUAL, Call, Given, Path, Probe, Turn
+from zcpolicy.parity.probe import USUAL, Call, Given, ParityPath, Probe, Turn
 from zcpolicy.parity.world import AGENT, policy
 from zcpolicy.program import Program
 
@@ -54,13 +54,13 @@ class Setting:
         kept = "" if dropped else r"\1"
         return sub("«([^»]*)»", kept, policy(self.worker, self.beside))
 
-    def expected(self, path: Path) -> Mapping[str, Json]:
+    def expected(self, path: ParityPath) -> Mapping[str, Json]:
         """What is to be seen on a path."""
         if self.apart is not None and not self.lasts(path):
             return self.apart
         return self.expect if path.attended or self.unattended is None else self.unattended
 
-    def lasts(self, path: Path) -> bool:
+    def lasts(self, path: ParityPath) -> bool:
         """Whether what one turn of a path leaves is there in the next."""
         return path.session == "one" or (path.session == "below one" and self.rises)
 
