@@ -5,7 +5,6 @@ In: `Settings`. Out: `Kept`, whose parts are let go of by the stack that they ar
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from time import time
 from typing import Any, Final
 
 from zcpolicy.daemon.log.chain import DecisionLog
@@ -46,7 +45,7 @@ def keep(settings: Settings, stack: AsyncExitStack) -> Kept:
     tokens = Tokens(settings.tokens_file)
     tokens.holders()  # a file that cannot be used is said now, and not to the first client
     ledger, minting = _shared(settings, stack)
-    ledger.now(time())  # likewise one that cannot be used
+    ledger.check()  # likewise one that cannot be used
     memory = SqliteMemory(settings.memory_file)
     stack.callback(memory.close)
     return Kept(tokens, ledger, minting, memory, Schedule(settings.schedule_file), log)
