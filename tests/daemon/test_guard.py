@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
@@ -243,6 +244,59 @@ def test_headers_that_stand_there_twice(file: Path) -> None:
         async with serving(file) as (_, client):
             twice = [("authorization", ann), ("authorization", "Bearer zcp_x")]
             assert (await client.get("/tools?agent=helper", headers=twice)).status_code == 400
+
+    asyncio.run(story())
+
+
+def test_a_request_with_two_lengths_is_none(file: Path) -> None:
+    """A proxy that goes by the other one would take the rest for a part of the body, and not for a second request."""
+    health = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    two = b"Content-Type: application/json\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+
+    def said(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(b"POST /turn HTTP/1.1\r\nHost: 127.0.0.1\r\n" + two + health)
+            heard = b""
+            with suppress(ConnectionError):
+                while piece := connection.recv(65_536):
+                    heard += piece
+            return heard
+
+    async def story() -> None:
+        async with serving(file) as (_, client):
+            heard = await asyncio.to_thread(said, client.base_url.port or 0)
+            assert heard.startswith(b"HTTP/1.1 400 ")
+            assert heard.count(b"HTTP/1.1 ") == 1
+
+    asyncio.run(story())
+
+
+def test_whoever_asks_for_health_without_credentials_keeps_nobody_out(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger hangs, and many ask whether the daemon is ready: that takes one thread, and not all that there are."""
+    root = token(file, "root", "operator")
+
+    async def story() -> None:
+        async with serving(file) as (daemon, client):
+            goes_on, begun, asked = threading.Event(), threading.Event(), list[float]()
+
+            def hangs(now: float) -> float:
+                asked.append(now)
+                begun.set()
+                goes_on.wait(20)
+                return now
+
+            monkeypatch.setattr(daemon.operating().kept.ledger, "now", hangs)
+            waiting = [asyncio.create_task(client.get("/readyz")) for _ in range(40)]
+            await asyncio.to_thread(begun.wait, 20)
+            try:
+                assert (await client.get("/status", headers=root)).status_code == 200
+                assert (await client.get("/healthz")).status_code == 200
+            finally:
+                goes_on.set()
+            assert {answer.status_code for answer in await asyncio.gather(*waiting)} == {200}
+            assert len(asked) == 1
 
     asyncio.run(story())
 

@@ -77,6 +77,8 @@ class Guard:
         path = scope["path"]
         is_health = path in HEALTH and scope["method"] in ("GET", "HEAD")
         self._from_here(headers, named=not is_health)
+        if is_health and "authorization" not in headers:
+            return None  # takes no thread: those may all wait for something
         holder = await asyncio.to_thread(self._holder, headers, needed=not is_health)
         if not is_health and path not in CLIENTS and (holder is None or not holder.is_operator):
             raise Answer(403, "this takes the token of an operator")
@@ -188,6 +190,8 @@ def _headers(scope: Scope) -> dict[str, str]:
         if key in found and key in ("host", "origin", "authorization", "content-type", "content-length"):
             raise Answer(400, "a header stands there twice")
         found[key] = value.decode("latin-1")
+    if "transfer-encoding" in found and "content-length" in found:  # whoever stands in between may go by the other one
+        raise Answer(400, "a request has one length")
     return found
 
 

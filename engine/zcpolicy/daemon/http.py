@@ -72,16 +72,21 @@ def key_of(holder: Holder) -> str:
 
 
 def _health(shown: Operating) -> list[Route]:
+    looking: list[asyncio.Task[list[str]]] = []
+
+    def looked() -> asyncio.Task[list[str]]:
+        """One look at a time, for all who ask: without credentials nobody takes more than one thread for as long as a ledger takes."""
+        if not looking or looking[0].done():
+            looking[:] = [asyncio.create_task(shown.unready())]
+        return looking[0]
+
     async def alive(_request: Request) -> Response:
         return JSONResponse({"alive": True})
 
     async def ready(request: Request) -> Response:
         holder: Holder | None = request.state.holder
-        try:
-            async with asyncio.timeout(MAX_READY_SECONDS):
-                why = list(await shown.unready())
-        except TimeoutError:
-            why = ["it takes too long to tell"]
+        done, _ = await asyncio.wait((looked(),), timeout=MAX_READY_SECONDS)
+        why = [reason for one in done for reason in one.result()] if done else ["it takes too long to tell"]
         told: Json = {"ready": not why}
         if holder is not None and holder.is_operator and why:
             told["reasons"] = why
