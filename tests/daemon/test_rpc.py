@@ -239,6 +239,18 @@ def test_one_turn_at_a_time_and_it_can_be_cancelled(tmp_path: Path) -> None:
     run(story, tmp_path, LIST, "done")
 
 
+def test_a_turn_that_is_cancelled_in_the_same_breath_is_answered(tmp_path: Path) -> None:
+    async def story(_world: World, connect: Connect) -> None:
+        peer = await connect()
+        await peer.call("turn", name=1, agent="worker", text="look around")
+        await peer.call("cancel", name=2)
+        told = {one["id"]: one for one in (await peer.next(), await peer.next())}
+        assert told[2]["result"] == {"cancelled": True}
+        assert told[1]["error"]["code"] == -32002
+
+    run(story, tmp_path, LIST, "done")
+
+
 def test_when_the_peer_goes_its_turn_ends(tmp_path: Path) -> None:
     async def story(world: World, connect: Connect) -> None:
         peer = await connect()

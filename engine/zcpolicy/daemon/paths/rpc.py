@@ -199,6 +199,7 @@ class _Connection:
 
     async def _cancel(self, params: dict[str, Any], _name: Any) -> dict[str, Any]:
         only(params)
+        await asyncio.sleep(0)  # a turn that has not begun would end without a word
         running = self.running is not None and self.running.cancel()
         return {"cancelled": running}
 
