@@ -64,6 +64,19 @@ def test_everything_below_such_a_name() -> None:
     assert found == {"credentials": {"user": hidden("ann"), "n": [hidden("1"), hidden("2.5"), True, None, ""]}}
 
 
+def test_a_name_and_its_value_in_the_spelling_of_others() -> None:
+    hidden = MASKER.hidden("hunter2")
+    assert shown({"Key": "DB_PASSWORD", "Value": "hunter2"}) == {"Key": "DB_PASSWORD", "Value": hidden}
+    assert shown({"ParameterKey": "dbPassword", "ParameterValue": "hunter2"})["ParameterValue"] == hidden
+    assert shown(["Authorization", "hunter2", "Accept", "*/*"]) == ["Authorization", hidden, "Accept", "*/*"]
+    assert shown(["curl", "-u", "ann:hunter2", "x"])[2] != "ann:hunter2"
+    assert shown(["docker", "run", "-u", "1000:1000"]) == ["docker", "run", "-u", "1000:1000"]
+
+
+def test_yaml_whose_value_is_on_the_next_line() -> None:
+    assert "hunter2" not in shown("user: ann\npassword: |\n  hunter2\nhost: x\n")
+
+
 def test_names_of_an_operator() -> None:
     own = Masker(b"k" * 32, Masking(keys=frozenset({"patient-id"})))
     for name in ("patient_id", "PatientId", "x-patient-id"):
@@ -105,6 +118,23 @@ SHAPED: dict[str, tuple[str, Shape]] = {  # a text with a secret between «», a
     "a JSON text in a command": ("curl -d '{\"user\": \"ann\", \"password\": «\"hunter2\"», \"n\": 1}'", "assignment"),
     "an escaped JSON text": ('curl -d "{\\"password\\": «\\"hunter2\\»", \\"n\\": 1}"', "assignment"),
     "in a sentence": ("the api key: «hunter2» is his", "assignment"),
+    "Go": ('password := «"hunter2"»', "assignment"),
+    "TypeScript": ('const password: string = «"hunter2"»;', "assignment"),
+    "a template": ("apiKey: «`hun ter2`»,", "assignment"),
+    "an element": ("<user>ann</user><password>«hunter2»</password>", "assignment"),
+    "an attribute": ('<add key="DbPassword" value="«hunter2»"/>', "assignment"),
+    "SQL": ("CREATE USER ann IDENTIFIED BY '«hunter2»'", "assignment"),
+    "SQL of PostgreSQL": ("ALTER USER ann WITH PASSWORD '«hunter2»'", "assignment"),
+    "netrc": ("machine x.org login ann password «hunter2»\n", "assignment"),
+    "curl -u without a blank": ("curl -uann:«hunter2» https://x.org", "assignment"),
+    "mysql -p": ("mysql -u root -p«hunter2» db", "assignment"),
+    "redis-cli -a": ("redis-cli -a «hunter2» ping", "assignment"),
+    "docker login": ("docker login -u ann -p «hunter2» r.example.org", "assignment"),
+    "sshpass in quotes": ("sshpass -p «'hun ter2'» ssh x", "assignment"),
+    "Telegram": ("GET https://api.telegram.org/«bot123456789:AAF1abcdefghijklmnopqrstuvwxyz012345»/getMe", "known"),
+    "a webhook": ("POST https://hooks.slack.com/services/«T0000/B0000/XXXXXXXXXXXX»", "url"),
+    "a webhook of Discord": ("https://discord.com/api/webhooks/1234567890/«abc-def_ghi»", "url"),
+    "a signed address": ("https://x.org/k?X-Amz-Date=1&X-Amz-Signature=«fe5f80f77d5fa3beca038a248ff027d0»", "url"),
     "without pattern": ("it says «wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY» there", "entropy"),
     "without pattern, below a path": ("/home/ann/«Zx8Kq2LmN4vB7tR9wY1cD3fG5hJ6»/x", "entropy"),
 }  # fmt: skip
@@ -137,6 +167,7 @@ ORDINARY = (
     "Users/Ann/Library/App1/V2/X3/Components/Header", "SELECT id FROM authors WHERE id = 5", "pip install scikit-learn==1.4.2",
     "risk-sk-learn-something-long", "dnf install glibc-common-devel-2.34.x86_64 global-config-2026-final", "rsync -u host:/data .",
     "xai-explainability-2024-report.pdf", "pypi-server-2-mirror-01", "max_tokens=4096 input_tokens: 12", "2026-11-30T21:08:09.123456Z", "C:\\Users\\Ann\\Documents\\Report 2026 Final.docx",
+    "mysql -u root -p db", "docker run -p 80:80 nginx; redis-cli ping", "<name>Ann</name>", "x?sign=in&signal=9",
     "naïve café über 日本語 😀", "a" * 500, "0123456789" * 10, "-----BEGIN", "eyJ", "://:@", "passwordless login", "",
 )  # fmt: skip
 

@@ -37,7 +37,8 @@ _SCHEMES: Final = ("bearer ", "basic ", "digest ", "token ", "negotiate ")
 _NAME: Final = 200  # characters of a name
 _NAMES_KEPT: Final = 1_024  # they are mostly the same
 _PLAIN: Final = 20  # characters of a word that no shape fits
-_NAMING: Final = ("name", "key", "header")
+_NAMING: Final = ("name", "key", "header")  # how names end that tell the name of a value, in any spelling
+_USERS: Final = ("-u", "--user", "--proxy-user")
 
 
 class Masker:
@@ -141,10 +142,12 @@ class _Walk:
         return self._masker.cut(found, text, self._text) if "[masked " in found else None
 
     def object(self, found: Mapping[Any, Any], *, secret: bool, depth: int) -> dict[str, Any]:
-        named = any(  # {"name": "Authorization", "value": "…"}
-            isinstance(found.get(name), str) and self._masker.is_secret(found[name])
-            for name in _NAMING
-            if name in found
+        named = any(  # {"name": "Authorization", "value": "…"}, {"ParameterKey": "Password", "ParameterValue": "…"}
+            isinstance(one, str)
+            and isinstance(name, str)
+            and name[-6:].lower().endswith(_NAMING)
+            and self._masker.is_secret(one)
+            for name, one in islice(found.items(), self._items)
         )
         made: dict[str, Any] = {}
         for name, value in islice(found.items(), self._items):
@@ -156,7 +159,9 @@ class _Walk:
                 else f"<{type(name).__name__}>"
             )
             hides = (
-                secret or (named and told == "value") or (self._masker.is_secret(told) and not is_count(told, value))
+                secret
+                or (named and told[-5:].lower() == "value")
+                or (self._masker.is_secret(told) and not is_count(told, value))
             )
             made[self._masker.name(told) if len(told) <= _NAME else self._masker.text(told, _NAME)] = self.value(
                 value, secret=hides, depth=depth + 1
@@ -169,12 +174,15 @@ class _Walk:
         made: list[Any] = []
         for place, value in enumerate(found[: self._items]):
             before = found[place - 1] if place else None
-            flag = (
-                isinstance(before, str)
-                and (before.startswith("-") or len(found) == 2)
-                and self._masker.is_secret(before)
-            )
+            flag = isinstance(before, str) and self._follows(before, value, place, len(found))
             made.append(self.value(value, secret=secret or flag, depth=depth + 1))
         if len(found) > self._items:
             made.append(f"[cut: {len(found) - self._items} more]")
         return made
+
+    def _follows(self, before: str, value: Any, place: int, size: int) -> bool:
+        """Whether a word of a list is a secret by the one before it: an option's, the second of two, a header's in a flat list of them."""
+        if before in _USERS and isinstance(value, str):
+            return not value.partition(":")[2].isdigit() and value.find(":") >= 0
+        headers = size % 2 == 0 and place % 2 == 1 and ("-" in before or before.lower() in ("authorization", "cookie"))
+        return (before.startswith("-") or size == 2 or headers) and self._masker.is_secret(before)

@@ -52,7 +52,7 @@ class _Look(NamedTuple):
 Finder = Callable[[bytes], list[Span]]
 
 _SCHEME: Final = r"(?:(?i:bearer|basic|digest|token|negotiate)[ \t]+)?"
-_QUOTED: Final = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)"""
+_QUOTED: Final = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|`[^`]*`)"""
 _WORD: Final = (
     rf"""(?s:\\+["'][^"']*|{_QUOTED}[^\s"',;&:)}}\]]*|(?:[^\s"'\\&;]|\\.)(?:[^\s"'\\&;]|\\.|"[^\s"]*"|'[^\s']*')*)"""
 )
@@ -61,7 +61,7 @@ _KNOWN: Final = (
     r"gh[pousr]_[A-Za-z0-9]{10,}", r"github_pat_\w{10,}", r"gl(?:pat|rt|ft|dt|soat|ptt|cbt|imt|agent)-[\w\-]{10,}", r"x(?:ox[a-z]|app)-[\w\-]{8,}", r"sk-[\w\-]{12,}",
     r"[rs]k_(?:live|test)_\w{8,}", r"AIza[\w\-]{20,}", r"ya29\.[\w\-.]{10,}", r"GOCSPX-[\w\-]{10,}", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}",
     r"npm_[A-Za-z0-9]{20,}", r"pypi-[\w\-]{50,}", r"hf_[A-Za-z0-9]{16,}", r"do[opr]_v1_\w{16,}", r"dckr_pat_[\w\-]{10,}",
-    r"shp[a-z]{2}_\w{16,}", r"SG\.[\w\-]{10,}\.[\w\-]{10,}", r"AGE-SECRET-KEY-1\w{16,}", r"zcp_[\w\-]{20,}", r"[0-9]{8,10}:AA[\w\-]{30,}",
+    r"shp[a-z]{2}_\w{16,}", r"SG\.[\w\-]{10,}\.[\w\-]{10,}", r"AGE-SECRET-KEY-1\w{16,}", r"zcp_[\w\-]{20,}", r"(?:bot)?[0-9]{8,10}:AA[\w\-]{30,}",
     r"hv[sb]\.[\w\-]{16,}", r"(?:gsk|r8|ntn|lin_api|glsa|sq0[a-z]{3}|rubygems)[_\-][\w\-]{16,}", r"(?:pplx|xai|nvapi|tskey|sntrys)[_\-][\w\-]{32,}",
 )  # fmt: skip
 """How issuers begin their tokens."""
@@ -95,21 +95,39 @@ def _no_ids(name: str, value: bytes) -> bool:
 
 _HEADER: Final = r"(?i:(?:proxy-)?authorization|(?:set-)?cookie)"
 _PATTERNS: Final[tuple[tuple[Shape, str, Callable[[str, bytes], bool] | None], ...]] = (
-    ("assignment", rf"""<NAME>(?:\\*["'])?\s*(?:=>|[:=])\s*{_SCHEME}({_WORD})""", None),
+    (
+        "assignment",
+        rf"""<NAME>(?:\\*["'])?\s*(?:=>|:=|:[ \t]*(?:string|str|String)[ \t]*=|[:=])\s*{_SCHEME}({_WORD})""",
+        None,
+    ),
     ("assignment", rf"""(?:^|[\s"'\[,(])-<NAME>\s+{_SCHEME}({_WORD})""", None),
     ("assignment", rf"""({_HEADER})\\*["']?[ \t]*[:=][ \t]*\\*["']?{_SCHEME}((?:[^\r\n"'\\]|\\.)+)""", None),
     ("assignment", r"""(?:^|\s)(?:-u|--user|--proxy-user)[ =]*["']?[^\s:"']*:([^\s"']+)""", _no_ids),
-    ("assignment", r"sshpass\s+-p\s*(\S+)", _any),
+    ("assignment", rf"(?:sshpass|(?:docker|podman) login)\s(?:[^|;&\r\n]*\s)?-p\s*({_WORD})", _any),
+    (
+        "assignment",
+        rf"(?:redis-cli\s(?:[^|;&\r\n]*\s)?-a\s*|(?:mysql|mariadb)[\w\-]*\s(?:[^|;&\r\n]*\s)?-p)({_WORD})",
+        _any,
+    ),
+    ("assignment", r"""(?i:identified\s+by|login\s+\S+\s+password|password)\s+'([^']*)'""", _any),
+    ("assignment", r"""(?i:login\s+\S+\s+password)\s+([^\s'"]+)""", _any),
+    ("assignment", r"""<NAME>["']?:[ \t]*[|>][+\-]?[ \t]*\r?\n[ \t]+([^\r\n]+)""", None),
+    ("assignment", r"<(?:\w+:)?<NAME>(?:\s[^<>]*)?>\s*([^<\s][^<]*)", None),
+    ("assignment", r"""(?:key|name)=["']<NAME>["'][^<>]*\svalue=["']([^"']*)""", None),
     ("bearer", _EDGE + r"(?i:bearer)\s+([\w.~+/\-]{6,}=*)", _odd_or_long),
     ("basic", _EDGE + r"(?i:basic)\s+([A-Za-z0-9+/]{6,}={0,2})", _pair),
     ("jwt", r"(eyJ[\w\-]{5,}\.[\w\-]+(?:\.[\w\-]*)*)", _any),
     ("pem", r"(?s)(-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z))", _any),
     ("known", rf"{_EDGE}({'|'.join(_KNOWN)})", _odd),
+    ("url", r"(?:hooks\.slack\.com/\w+|/api/webhooks/[0-9]+)/([\w\-/]+)", _any),
+    ("url", r"""[?&](?i:x-(?:amz|goog)-)?(?i:sig(?:nature)?)=([^&\s"']+)""", _any),
     ("url", r"""[A-Za-z][A-Za-z0-9+.\-]*://[^\s/?#"'@:]*:([^\s/?#"']+)@""", _any),
 )
 """None: the first group is a name, and has to be that of a secret."""
 _HINTS: Final = (
-    r"eyJ[\w\-]{5,}\.", "-----BEGIN ", "(?i:bearer|basic|authorization|cookie|sshpass)\\b", r"://[^\s/]*@", r"(?:-u|-user)[ =]",
+    r"eyJ[\w\-]{5,}\.", "-----BEGIN ", "(?i:bearer|basic|authorization|cookie|sshpass)\\b", r"://[^\s/]*@", r"(?:-u|-user)[ =]*[^\s:]*:",
+    r"(?:docker|podman) login|redis-cli|mysql|mariadb", r"(?i:identified\s+by|password)\s+'|(?i:login\s+\S+\s+password)\s",
+    r"hooks\.slack\.com/|/api/webhooks/", r"(?i:[?&](?:x-\w+-)?sig(?:nature)?=)",
     *(_EDGE + one for one in _KNOWN),
 )  # fmt: skip
 """What a text has in it that any of the patterns fits; with the names of secrets before `:`, `=` or a blank."""
@@ -132,7 +150,16 @@ def finder(without: Iterable[Shape] = (), keys: Iterable[str] = ()) -> Finder:
         for shape, pattern, sound in _PATTERNS
         if shape not in off
     ]
-    hint = _compiled("|".join((*_HINTS, rf"""{names}[\w.\-]*(?:\\*["'])?\s*[:=]""", rf"-[\w.\-]*{names}[\w.\-]*\s")))
+    hint = _compiled(
+        "|".join(
+            (
+                *_HINTS,
+                rf"""{names}[\w.\-]*(?:\\*["'])?\s*[:=]""",
+                rf"-[\w.\-]*{names}[\w.\-]*\s",
+                rf"""[<"'][\w:.\-]*{names}[\w.\-]*(?:>|\s[^<>]*>|["'][^<>]*\svalue=)""",
+            )
+        )
+    )
 
     def find(text: bytes) -> list[Span]:
         if len(text) < _SHORTEST:
