@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import pytest
 
+from policy_lang.nearest import nearest
+
 if TYPE_CHECKING:
     from zcpolicy.parity.index import Outcome
     from zcpolicy.parity.matrix import Matrix
+    from zcpolicy.parity.settings.setting import Setting
     from zcpolicy.parity.suite import Checked, Suite
     from zcpolicy.state.audit import Handles
     from zcpolicy.state.lifecycle import Factory
@@ -100,14 +103,29 @@ def _wrong(marker: pytest.Mark) -> str:
         return "it takes one list of `zcpolicy.parity.probe.ParityPath`, and all else by name"
     if given:
         return f"it takes `diverging`, `settings` and `compiled`, and no `{min(given)}`"
-    if not _are(settings, Setting) or ("settings" in marker.kwargs and not settings):
-        return "`settings` is a list of settings, out of `zcpolicy.parity.settings.SETTINGS`, and not of their names"
+    if not (_are(settings, Setting) or _are(settings, str)) or ("settings" in marker.kwargs and not settings):
+        return "`settings` is a list of settings, or of their names as `zcpolicy parity --setting` takes them"
+    unknown = _unknown(settings)
+    if unknown:
+        return unknown
     if compiled is not None and not callable(compiled):
         return "`compiled` is a function that makes a program out of a text"
     known: dict[Any, Any] = diverging if is_object(diverging) else {None: None}
     statuses = get_args(Status)
     if not all(_are(key, str) and len(key) == 2 for key in known) or not {*known.values()} <= {*statuses}:
         return f"`diverging` says for (path, setting) one of {', '.join(f'`{status}`' for status in statuses)}"
+    return ""
+
+
+def _unknown(settings: Any) -> str:
+    """What is said of the first name that no setting has."""
+    from zcpolicy.parity.settings import SETTINGS
+
+    known = [setting.name for setting in SETTINGS]
+    for name in settings:
+        if isinstance(name, str) and name not in known:
+            near = nearest(name, known)
+            return f"there is no setting `{name}`" + (f"; did you mean `{near}`?" if near else "")
     return ""
 
 
@@ -126,7 +144,7 @@ def _suite(config: pytest.Config, marker: pytest.Mark) -> "Suite":
         tuple(marker.args[0]),
         marker.kwargs.get("compiled") or cache(policy_lang.loads),
         marker.kwargs.get("diverging", {}),
-        tuple(marker.kwargs.get("settings", SETTINGS)),
+        _settings(marker.kwargs.get("settings", SETTINGS)),
         wanted=set(),
     )
     there = {(path.name, setting.name) for path in made.paths for setting in made.settings}
@@ -138,6 +156,14 @@ def _suite(config: pytest.Config, marker: pytest.Mark) -> "Suite":
             return known
     config.stash[_SUITES].append(made)
     return made
+
+
+def _settings(given: Any) -> "tuple[Setting, ...]":
+    """The settings; names mean those of the harness."""
+    from zcpolicy.parity.settings import SETTINGS
+
+    named = {setting.name: setting for setting in SETTINGS}
+    return tuple(named[one] if isinstance(one, str) else one for one in given)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import groupby
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -90,19 +91,37 @@ def _own(host: str) -> "Sequence[ParityPath]":
     from zcpolicy.parity.probe import ParityPath
 
     module, _, name = host.partition(":")
-    if not module or not name:
+    if not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise CommandError(f"--host `{host}` names no list of paths: write MODULE:NAME")
     sys.path.insert(0, "")
     try:
         found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise CommandError(f"--host `{host}` cannot be loaded: {error}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a module does as it is imported
+        raise CommandError(f"--host `{host}` cannot be loaded: {_of_the_host(error, module, name)}") from None
     finally:
         sys.path.remove("")
     listed: list[Any] = list(found) if type(found) in (list, tuple) else []
     if not listed or not all(type(path) is ParityPath for path in listed):
         raise CommandError(f"--host `{host}` is no list of `zcpolicy.parity.probe.ParityPath`")
     return listed
+
+
+def _of_the_host(error: BaseException, module: str, name: str) -> str:
+    """What kept a host's module from being loaded, with the last place in it."""
+    if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        return f"there is no module `{error.name}`, from this folder"
+    frames = [frame for frame in extract_tb(error.__traceback__) if _is_theirs(frame.filename)]
+    if isinstance(error, AttributeError) and not frames:
+        return f"module `{module}` has no `{name}`"
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else module
+    words = str(error)
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        where, words = f"{error.filename}:{error.lineno}", error.msg
+    return f"the host's module failed: {type(error).__name__}: {' '.join(words.split())[:200]} ({where})"
+
+
+def _is_theirs(file: str) -> bool:
+    return file not in (__file__, "<string>") and not file.startswith("<frozen")
 
 
 def _settings(names: Sequence[str]) -> "Sequence[Setting]":

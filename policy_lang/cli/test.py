@@ -72,6 +72,9 @@ def _human(tested: list[Tested]) -> Iterator[Piece]:
     results = [result for one in tested for result in one.results]
     failed = sum(not result.passed for result in results)
     broken = sum(bool(one.broken) for one in tested)
+    if not results and not broken:
+        yield Piece(f"no `test` block in {count(len(tested), 'file')}: nothing was tested\n", "warning")
+        return
     calls = sum(len(result.calls) for result in results)
     yield Piece(f"{count(len(results), 'test')}, {count(calls, 'call')} in {count(len(tested), 'file')}: ")
     words = [f"{failed} failed"] * bool(failed) + [f"{count(broken, 'file')} did not compile"] * bool(broken)

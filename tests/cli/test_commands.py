@@ -25,6 +25,12 @@ def test_all_hold(cli: Cli) -> None:
     assert (ran.status, ran.out) == (0, "1 test, 2 calls in 1 file: all hold\n")
 
 
+def test_a_file_without_tests_is_no_file_whose_tests_hold(cli: Cli) -> None:
+    write("bare.zcpolicy", "zcpolicy 1\n")
+    assert cli("test", "bare.zcpolicy") == (0, "no `test` block in 1 file: nothing was tested\n", "")
+    assert cli("test", "bare.zcpolicy", "team.zcpolicy").out == "1 test, 2 calls in 2 files: all hold\n"
+
+
 def test_a_failure_shows_why(cli: Cli) -> None:
     write("team.zcpolicy", FAILING)
     ran = cli("test", "team.zcpolicy")
@@ -176,6 +182,13 @@ def test_explain(cli: Cli, code: str) -> None:
     ran = cli("explain", code)
     assert ran.status == 0
     assert ran.out.startswith("# ZC2101: unknown tool\n")
+
+
+@pytest.mark.parametrize("code", sorted(ALL))
+def test_every_code_is_explained_with_more_than_its_title(cli: Cli, code: str) -> None:
+    said = cli("explain", code).out
+    assert said.startswith(f"# {code}: {ALL[code].title}\n")
+    assert "\n## Why\n" in said
 
 
 def test_explain_in_json(cli: Cli) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from policy_lang.codes import ALL
+
 from .blocks import ROOT, run_story
 
 UV = Path(sys.executable).parent / "uv"
@@ -48,4 +50,5 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(installed: Path) -> N
     }
     assert {name for name in ours if not name.endswith(".dist-info")} == {"policy_lang", "zcpolicy"}
     assert (site / "policy_lang/zcpolicy.lark").is_file()
+    assert {page.stem for page in (site / "policy_lang/codes_pages").glob("ZC*.md")} == set(ALL)
     assert (site / "zcpolicy/py.typed").is_file()

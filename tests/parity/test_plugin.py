@@ -67,6 +67,13 @@ def test_what_is_known_to_diverge_passes_until_it_is_gone(tmp_path: Path) -> Non
     )
 
 
+def test_settings_are_named_as_on_the_command_line(tmp_path: Path) -> None:
+    status, said = run(tmp_path, TESTS.replace("[DENY]", '("deny",)'))
+    assert status == 1
+    assert "FAILED test_host.py::test_it[bad-deny]" in said
+    assert "1 failed, 1 passed" in said
+
+
 def test_a_path_that_raises_fails_with_its_traceback(tmp_path: Path) -> None:
     broken = """\
 import pytest
@@ -90,8 +97,11 @@ USES = "`@pytest.mark.parity`: "
 WRONG = {
     "paths that are none": (TESTS.replace("(PATHS", '(["chat"]'), (), f"{USES}it takes one list of"),
     "no paths": (TESTS.replace("(PATHS", "([]"), (), f"{USES}it takes one list of"),
-    "settings by name": (TESTS.replace("[DENY]", '["deny"]'), (), f"{USES}`settings` is a list of settings, out of"),
-    "no setting": (TESTS.replace("[DENY]", "[]"), (), f"{USES}`settings` is a list of settings, out of"),
+    "a setting that there is not": (
+        TESTS.replace("[DENY]", '("denny",)'), (), f"{USES}there is no setting `denny`; did you mean `deny`?",
+    ),
+    "settings that are none": (TESTS.replace("[DENY]", "[5]"), (), f"{USES}`settings` is a list of settings, or of their names"),
+    "no setting": (TESTS.replace("[DENY]", "[]"), (), f"{USES}`settings` is a list of settings, or of their names"),
     "a keyword that means nothing": (TESTS.replace("diverging={}", "divergent={}"), (), "and no `divergent`"),
     "a divergence that is none": (
         TESTS.replace("diverging={}", 'diverging={("bad", "deny"): "no"}'), (),

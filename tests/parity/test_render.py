@@ -2,6 +2,7 @@
 
 import json
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -130,7 +131,17 @@ def test_the_other_formats(style: str, begins: str, capsys: pytest.CaptureFixtur
 WRONG = {
     ("--path", "ruun"): "zcpolicy: there is no path `ruun`; did you mean `run`?\n",
     ("--setting", "deni"): "zcpolicy: there is no setting `deni`; did you mean `deny`?\n",
-    ("--host", "no_such:PATHS"): "zcpolicy: --host `no_such:PATHS` cannot be loaded: No module named 'no_such'\n",
+    (
+        "--host",
+        "no_such:PATHS",
+    ): "zcpolicy: --host `no_such:PATHS` cannot be loaded: there is no module `no_such`, from this folder\n",
+    (
+        "--host",
+        "json.no:PATHS",
+    ): "zcpolicy: --host `json.no:PATHS` cannot be loaded: there is no module `json.no`, from this folder\n",
+    ("--host", "json:PATHS"): "zcpolicy: --host `json:PATHS` cannot be loaded: module `json` has no `PATHS`\n",
+    ("--host", ".json:PATHS"): "zcpolicy: --host `.json:PATHS` names no list of paths: write MODULE:NAME\n",
+    ("--host", "json:a.b"): "zcpolicy: --host `json:a.b` names no list of paths: write MODULE:NAME\n",
     ("--host", "json"): "zcpolicy: --host `json` names no list of paths: write MODULE:NAME\n",
     ("--host", "json:dumps"): "zcpolicy: --host `json:dumps` is no list of `zcpolicy.parity.probe.ParityPath`\n",
     ("--setting", "?"): "zcpolicy: there is no setting `?`\n",
@@ -141,6 +152,30 @@ WRONG = {
 def test_what_is_not_there(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("parity", *words)) == 2
     assert capsys.readouterr().err == WRONG[words]
+
+
+FAILS = {
+    "raises": ("x = 1\nraise ValueError('no port')\n", "ValueError: no port", 2),
+    "in a function": ("def f():\n    return {}['a']\nPATHS = f()\n", "KeyError: 'a'", 2),
+    "is not written well": ("x = 1\ndef (:\n", "SyntaxError: invalid syntax", 2),
+    "lacks a library": ("import no_such_library\n", "ModuleNotFoundError: No module named 'no_such_library'", 1),
+    "ends the process": ("import sys\nsys.exit('no settings')\n", "SystemExit: no settings", 2),
+}
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_a_hosts_module_that_fails_is_not_a_fault_of_ours(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, says, line = FAILS[name]
+    module = f"host_that_{name.replace(' ', '_')}"
+    (tmp_path / f"{module}.py").write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("parity", "--host", f"{module}:PATHS")) == 2
+    told = capsys.readouterr().err
+    assert told == (
+        f"zcpolicy: --host `{module}:PATHS` cannot be loaded: the host's module failed: {says} ({tmp_path / module}.py:{line})\n"
+    )
 
 
 def test_only_the_gateway_needs_a_library(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
