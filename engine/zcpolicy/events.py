@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zcpolicy.execution import ResolvedAgentExecution
     from zcpolicy.identity import Identity
 
-    Kind = Literal["turn", "model", "call", "approval", "delegation", "skill", "memory", "stopped", "failed", "renewed"]
+    Kind = Literal["turn", "model", "call", "approval", "delegation", "skill", "memory", "stopped", "failed"]
     Recorder = Callable[["Event"], None]
 
 

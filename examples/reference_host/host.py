@@ -87,7 +87,7 @@ async def story(folder: str) -> None:
     await chat(host)
     print("night")
     for ran in await run_due(host, schedule, NIGHT):
-        print(f"  assistant: {ran.result.text if ran.result else ran.refused}")
+        print(f"  assistant: {ran.result.text if ran.result is not None else ran.refused}")
     print("gateway")
     async with served(application(host, {"researcher"}, ["a token"])) as port:
         print(f"  researcher has {', '.join(await asyncio.to_thread(listed, port))}")

@@ -193,7 +193,9 @@ async def scheduled(probe: Probe, host: Host) -> list[str]:
             result = await host.turn(replace(order, text=task))
             host.sessions.close(order.seat)
             due = await run_due(host, schedule, 1.0)
-            told += [answer_of(one.result) if one.result else one.refused for one in due] or [answer_of(result)]
+            told += [answer_of(one.result) if one.result is not None else one.refused for one in due] or [
+                answer_of(result)
+            ]
     return told
 
 

@@ -4,7 +4,6 @@ In: what a setting says of the agent `worker`, and beside it. Out: the text of a
 and hand everything on, so that an agent below it is bounded by nothing but its own policy.
 """
 
-from re import MULTILINE, findall
 from typing import Final
 
 AGENT: Final = "worker"
@@ -52,9 +51,6 @@ bundle depot  { server depot }
 bundle everything { server forge; server depot }
 """
 """What there is. `both` runs `look` and then `wipe`; `wait` ends only when it is cut off; `tell` tells a long story."""
-
-LOOK_ID: Final = sorted(findall(r"^tool (\w+)\(", TOOLS, MULTILINE)).index("look")
-"""The number of the tool `look` in every program of this world: host tools come first, by name."""
 
 CAREFUL: Final = "skill careful { deny wipe }\n"
 """A skill, for settings that do not bring one."""

@@ -8,8 +8,6 @@ from typing import Final
 from zcpolicy.facts import Narrowing
 from zcpolicy.parity.probe import Given
 from zcpolicy.parity.settings.setting import Setting, call, one_by_one
-from zcpolicy.parity.world import LOOK_ID
-from zcpolicy.shapes import Limit
 
 BOTH: Final = (one_by_one("look", "pick"),)
 FACTS: Final = {"cwd": "/w"}
@@ -21,9 +19,6 @@ def linked(path: str) -> str:
     return path.replace("/w/link", "/etc")
 
 
-ONE_A_DAY: Final[Limit] = {
-    "amount": "1", "unit": "calls", "window": {"kind": "rolling", "seconds": "86400"}, "tools": str(LOOK_ID), "pot": "narrowing",
-}  # fmt: skip
 REMEMBERED: Final = (one_by_one("look", call("remember", text="a note", scope="own")),)
 
 SETTINGS: Final = (
@@ -53,7 +48,7 @@ SETTINGS: Final = (
     ),
     Setting(
         "narrowing limits", "narrowing", "allow look", (one_by_one("look", "look"),),
-        {"ran": ["look"]}, {"ran": ["look", "look"]}, given=Given(narrowing=Narrowing(limits=[ONE_A_DAY])),
+        {"ran": ["look"]}, {"ran": ["look", "look"]}, given=Given(narrowing=Narrowing(limits=["1 calls to look per day"])),
     ),
     Setting(
         "narrowing exclude_memory", "narrowing", "allow look, remember\nmemory write own", REMEMBERED,
