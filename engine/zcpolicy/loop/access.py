@@ -6,7 +6,7 @@ In: the host's model, prices, approvers, recorder, way to delegate. Out: `Resolv
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.events import Event, nowhere
@@ -95,8 +95,8 @@ class ResolvedIo:
         whom = "is an `Approvers`, such as `Approvers(person=…)`"
         asked: object = self.approvers
         _must_be(isinstance(asked, Approvers), "approvers", whom, asked)
-        for name in ("record", "emit", "delegate"):
-            given: Any = getattr(self, name)
+        functions: dict[str, object] = {"record": self.record, "emit": self.emit, "delegate": self.delegate}
+        for name, given in functions.items():
             _must_be(callable(given), name, "is a function", given)
 
 
