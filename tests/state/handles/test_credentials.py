@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.clock import SLOW_SECONDS
 from tests.state.handles.cast import ANN, BEN, Call, called, who
 from zcpolicy import PermitError
 from zcpolicy.state.handles import credentials as module
@@ -171,3 +172,24 @@ def test_names_that_are_tried_take_no_room_and_those_that_are_held_are_bounded(m
         view.get_in_thread("c")
     made.forget(who())
     assert view.get_in_thread("c").reveal() == "ann-c-1"
+
+
+def test_what_is_forgotten_while_it_is_loaded_is_loaded_again() -> None:
+    value, begun, go_on = ["old"], threading.Event(), threading.Event()
+
+    def load(_client: str, _name: str) -> str:
+        found = value[0]
+        begun.set()
+        assert go_on.wait(SLOW_SECONDS)
+        return found
+
+    made = Credentials(SourceVersions(), load)
+    view, given = made.scoped(called()), list[str]()
+    loading = threading.Thread(target=lambda: given.append(view.get_in_thread("token").reveal()))
+    loading.start()
+    assert begun.wait(SLOW_SECONDS)
+    value[0] = "new"
+    made.forget(who())
+    go_on.set()
+    loading.join(SLOW_SECONDS)
+    assert [*given, view.get_in_thread("token").reveal()] == ["new", "new"]

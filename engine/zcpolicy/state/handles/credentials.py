@@ -74,20 +74,39 @@ class _All:
 
     def get(self, scope: Scope, name: str) -> Secret:
         """Raises Missing, Unreachable, Full, TypeError, ValueError, PermitError."""
-        key, who = scope.key, scope.who
         checked_name(name)
-        with self.lock:
-            found = (self.loaded.find(key) or {}).get(name)
-        if found is None:
-            found = _Loaded(Derived(self._versions, self._depends, partial(_loaded, self._load, who.client, name)), who)
-        value = found.value.get()
+        while True:
+            found = self._entry(scope, name)
+            try:
+                value = found.value.get()
+            except BaseException:
+                self._is_kept(name, found, failed=True)
+                raise
+            kept = self._is_kept(name, found)
+            scope.who  # noqa: B018 - it asks: the call may have ended while it was loaded
+            if kept:  # else it was forgotten while it was loaded
+                return value
+
+    def _entry(self, scope: Scope, name: str) -> _Loaded:
+        """What stands under the name; put there before it is loaded, so that it can be forgotten meanwhile."""
+        key, who = scope.key, scope.who
         with self.lock:
             loaded = self.loaded.of(key)
-            if name not in loaded and len(loaded) >= MAX_CREDENTIALS:
-                raise Full(f"there is room for {MAX_CREDENTIALS} credentials of one client, and no more")
-            loaded.setdefault(name, found)
-        scope.who  # noqa: B018 - it asks: the call may have ended while it was loaded
-        return value
+            if name not in loaded:
+                if len(loaded) >= MAX_CREDENTIALS:
+                    raise Full(f"there is room for {MAX_CREDENTIALS} credentials of one client, and no more")
+                load = partial(_loaded, self._load, who.client, name)
+                loaded[name] = _Loaded(Derived(self._versions, self._depends, load), who)
+            return loaded[name]
+
+    def _is_kept(self, name: str, one: _Loaded, *, failed: bool = False) -> bool:
+        """Whether it still stands under the name; what `failed` is taken out."""
+        with self.lock:
+            loaded = self.loaded.find(key_of("client", one.who)) or {}
+            kept = loaded.get(name) is one
+            if failed and kept:
+                del loaded[name]
+            return kept
 
 
 class OwnCredentials:
