@@ -114,8 +114,11 @@ def _told(limit: Limit | TextLimit, program: Program) -> dict[str, Any]:
 def refuse_unknown(narrowing: Narrowing, tools: Collection[ToolName], once: Collection[ToolName] = ()) -> None:
     """For what a host brings. Raises ResolveError for a name that is no tool: it would withhold nothing, or everything.
 
-    `tools`: those of the policy. `once`: those that it had before; a host may still name them.
+    `tools`: those of the policy. `once`: those that it had before; a host may still name them. A limit that names its tools
+    by their numbers in one program would be one of other tools after a reload.
     """
+    if any("tools" in limit for limit in narrowing.limits if not isinstance(limit, tuple)):
+        raise ResolveError('a limit of a narrowing that names tools is written as text: "3 calls to shell per hour"')
     named = narrowing.deny | narrowing.ask | (narrowing.only or frozenset())
     named = named.union(*(limit.tools or () for limit in narrowing.limits if isinstance(limit, tuple)))
     unknown = [name for name in named if name not in tools and name not in once]

@@ -99,12 +99,18 @@ def test_two_generations_later() -> None:
 def test_a_narrowing_stays_what_it_was_where_tools_moved() -> None:
     """Tools of a limit are packed as numbers of one program: another one numbers them otherwise."""
     resolver = Resolver(loads(OLD))
-    act = str(resolver.program.tools.index("act"))
-    limit: Any = {"amount": "0", "unit": "calls", "tools": act, "window": {"kind": "session"}, "pot": "narrowing"}
-    run = resolver.resolve("a", narrowing=Narrowing(only=["act", "look"], limits=[limit]))
+    run = resolver.resolve("a", narrowing=Narrowing(only=["act", "look"], limits=["0 calls to act per session"]))
     assert [run.decide(tool, {}).reason for tool in ("act", "look")] == ["budget", "allowed"]
     resolver.publish(loads(MOVED))
     assert [run.decide(tool, {}).reason for tool in ("act", "look", "aaa")] == ["budget", "allowed", "not-granted"]
+
+
+def test_a_limit_that_names_tools_by_number_is_not_taken() -> None:
+    resolver = Resolver(loads(OLD))
+    act = str(resolver.program.tools.index("act"))
+    limit: Any = {"amount": "0", "unit": "calls", "tools": act, "window": {"kind": "session"}, "pot": "narrowing"}
+    with pytest.raises(ResolveError, match="is written as text"):
+        resolver.resolve("a", narrowing=Narrowing(limits=[limit]))
 
 
 def test_what_was_spent_and_done_stands() -> None:
