@@ -1,5 +1,6 @@
 """The reference pages name what there is, and nothing else."""
 
+import inspect
 import re
 from typing import get_args
 
@@ -8,6 +9,7 @@ import pytest
 from policy_lang import ast
 from policy_lang.cli.app import COMMANDS
 from zcpolicy.combine import REASONS
+from zcpolicy.facts import Session
 from zcpolicy.shapes import Schema
 
 from .blocks import ROOT
@@ -33,6 +35,21 @@ def first_cells(page: str) -> list[str]:
 
 def test_every_reason_in_its_order() -> None:
     assert first_cells("reasons.md") == list(REASONS)
+
+
+def test_every_reason_has_a_way_out() -> None:
+    page = ROOT / "docs/guide/7-why-was-my-call-denied.md"
+    rows = [line.split("|")[1:-1] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert [row[0].strip() for row in rows] == [f"`{reason}`" for reason in REASONS]
+    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
+
+
+def test_every_fact_of_a_session_that_a_host_gives() -> None:
+    text = (ROOT / "docs/facts.md").read_text(encoding="utf-8").partition("## All of them")[2]
+    told = set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
+    given = set(inspect.signature(Session).parameters)
+    elsewhere = {"labels", "history", "clock", "turn", "above", "drift", "ledger"}  # no facts of what surrounds a call
+    assert given - elsewhere == told
 
 
 def test_every_operator() -> None:
