@@ -30,7 +30,16 @@ def test_the_readme_runs_as_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "programs"),
-    [("embedding", 2), ("facts", 1), ("loop", 1), ("own-loop", 3), ("approvals", 2), ("hosting", 3), ("reload", 2), ("state", 2)],
+    [
+        ("embedding", 2),
+        ("facts", 1),
+        ("loop", 1),
+        ("own-loop", 3),
+        ("approvals", 2),
+        ("hosting", 3),
+        ("reload", 2),
+        ("state", 2),
+    ],
 )
 def test_a_page_for_hosts_runs_as_written(page: str, programs: int, tmp_path: Path) -> None:
     assert run_story(ROOT / f"docs/{page}.md", tmp_path) == programs
