@@ -37,7 +37,7 @@ RUNS = {  # the `run` of a decision, of a reader, of an event loop
     "zcpolicy/decision.py", "zcpolicy/loop/admitted.py", "zcpolicy/loop/report.py", "zcpolicy/loop/unbroken.py",
     "zcpolicy/memory.py", "zcpolicy/parity/suite.py", "zcpolicy/parity/tools.py", "zcpolicy/permits.py", "zcpolicy/registry/host_tools.py",
     "zcpolicy/registry/view.py", "zcpolicy/predicates/shell_dress.py", "zcpolicy/predicates/shell_lexer.py",
-    "zcpolicy/predicates/shell_reader.py", "policy_lang/cli/decide.py", "policy_lang/cli/parity.py", "policy_lang/cli/serve.py", "policy_lang/cli/server_tools.py",
+    "zcpolicy/predicates/shell_reader.py", "zcpolicy/trace.py", "policy_lang/cli/decide.py", "policy_lang/cli/decision_text.py", "policy_lang/cli/parity.py", "policy_lang/cli/serve.py", "policy_lang/cli/server_tools.py",
     "policy_lang/parse.py",
 }  # fmt: skip
 SEALED = {  # the makers of sealed objects
@@ -83,7 +83,7 @@ PLACES: dict[str, set[str]] = {
     ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE, "zcpolicy/daemon/approvals.py"},
     "admit": {NAMES, GATE, BATCH, CONTEXT},
     "admit_all": {NAMES, GATE, CONTEXT},
-    "perform": {GATE, BATCH, CONTEXT},
+    "perform": {NAMES, GATE, BATCH, CONTEXT},
     "import admitted": {GATE},
     "to_run": {GATE},
     "Batch": {LOOP},
@@ -97,7 +97,7 @@ PLACES: dict[str, set[str]] = {
     ".peripherals": {ASSEMBLY, "zcpolicy/parity/tools.py"},
     ".sources": {TWO_CLIENTS, HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/serving.py", "zcpolicy/parity/daemon.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
     # what is private, sealed or on record
-    FOREIGN: {RESOLVER, "zcpolicy/authority.py", "zcpolicy/program.py"},
+    FOREIGN: {RESOLVER, "zcpolicy/operands.py", "zcpolicy/program.py"},
     "_records": {SCOPED},
     "_all_held": {"zcpolicy/loop/admitted.py"},
     ".__new__": {*SEALED, *SEALED_STATE, SCOPED, TICKETS, "zcpolicy/records.py"},
@@ -107,18 +107,18 @@ PLACES: dict[str, set[str]] = {
     UNKNOWN: {
         "zcpolicy/state/secret.py",  # looks for secrets in whatever it is given
         NAMES, "zcpolicy/call.py", "zcpolicy/daemon/factories.py", "zcpolicy/operands.py", "zcpolicy/parity/probe.py", "zcpolicy/program.py", "zcpolicy/records.py",
-        "zcpolicy/sessions.py", "policy_lang/__init__.py", "policy_lang/cli/parity.py", "policy_lang/format.py",
+        "zcpolicy/sealed.py", "zcpolicy/sessions.py", "policy_lang/__init__.py", "policy_lang/cli/parity.py", "policy_lang/format.py",
         "policy_lang/syntax/declarations.py",
     },
     "importlib": {
-        NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
+        NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
         "policy_lang/render/sarif.py",
         "policy_lang/serving/operators.py", "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py",
     },
-    "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
+    "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},
     "vars": {"zcpolicy/prices.py"},
-    "globals": {NAMES},
+    "globals": {NAMES, "zcpolicy/state/trees.py"},  # the latter: looked for in the text of tools
     "exec": {"zcpolicy/generate.py", "zcpolicy/predicates/shell_launch.py"},  # the latter: a command of the shell
     "eval": {"zcpolicy/predicates/shell_dress.py"},  # likewise
     "gc": {"policy_lang/collector.py"},
