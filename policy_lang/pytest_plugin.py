@@ -7,7 +7,7 @@ The index is looked at where it is asked for, by the option or by `parity_index`
 very run, whatever was selected: a row whose test was not run fails it. Without both nothing is looked at.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from zcpolicy.parity.matrix import Matrix
     from zcpolicy.parity.settings.setting import Setting
     from zcpolicy.parity.suite import Checked, Suite
-    from zcpolicy.state.audit import Handles
-    from zcpolicy.state.lifecycle import Factory
-    from zcpolicy.state.two_clients import Acting, Call
+    from zcpolicy.state.two_clients import TwoClients
 
 MARKER: Final = (
     "parity(paths, diverging={}, settings=SETTINGS, compiled=policy_lang.loads): "
@@ -197,39 +195,11 @@ def parity_matrix(request: pytest.FixtureRequest) -> "Matrix":
     return found
 
 
-class TwoClients:
-    """What the fixture `two_clients` gives."""
-
-    def __call__(
-        self,
-        factory: "Factory",
-        handles: "Callable[[], Handles]",
-        acting: "Acting",
-        calls: "Sequence[Call]",
-        *,
-        agents: tuple[str, ...],
-        rounds: int = 3,
-        settings: Mapping[str, Any] | None = None,
-        unsteady: Sequence[str] = (),
-    ) -> None:
-        """Raises AssertionError where anything of one client reaches another, a line for each; else as
-        `zcpolicy.state.two_clients.crossings`, which takes the same.
-        """
-        import asyncio
-
-        from zcpolicy.state.two_clients import crossings
-
-        test = crossings(
-            factory, handles, acting, calls, agents=agents, rounds=rounds, settings=settings, unsteady=unsteady
-        )
-        found = asyncio.run(test)
-        if found:
-            raise AssertionError("\n".join(map(str, found)))
-
-
 @pytest.fixture
-def two_clients() -> TwoClients:
+def two_clients() -> "TwoClients":
     """`two_clients(factory, handles, acting, calls, agents=…)` runs tools as two clients, and fails where something crosses."""
+    from zcpolicy.state.two_clients import TwoClients
+
     return TwoClients()
 
 

@@ -11,6 +11,7 @@ or reset). An answer that differs between two equal hosts cannot be compared: th
 are, no policy is asked: this is a test, and no way to run tools.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from secrets import randbelow
 from typing import Any, Final, Literal, NamedTuple, Never
@@ -74,6 +75,30 @@ async def crossings(
             if one.how != "unsteady" or one.tool not in unsteady:
                 found.setdefault(one[:3], one)
     return tuple(found.values())
+
+
+class TwoClients:
+    """`crossings` for a test suite without an event loop; the plugin gives it to tests as the fixture `two_clients`."""
+
+    def __call__(
+        self,
+        factory: Factory,
+        handles: Callable[[], Handles],
+        acting: Acting,
+        calls: Sequence[Call],
+        *,
+        agents: tuple[str, ...],
+        rounds: int = 3,
+        settings: Mapping[str, Any] | None = None,
+        unsteady: Sequence[str] = (),
+    ) -> None:
+        """Raises AssertionError where something crosses, a line for each; else as `crossings`."""
+        test = crossings(
+            factory, handles, acting, calls, agents=agents, rounds=rounds, settings=settings, unsteady=unsteady
+        )
+        found = asyncio.run(test)
+        if found:
+            raise AssertionError("\n".join(map(str, found)))
 
 
 class _Who(NamedTuple):
