@@ -326,7 +326,7 @@ def test_8_the_log_has_the_traceback(caplog: pytest.LogCaptureFixture) -> None:
 
 
 WRONG: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
-    "`approvers` is an `Approvers`": (ResolvedIo, {"approvers": lambda _question: Approve()}),
+    "`approvers` is an `Approvers`": (ResolvedIo, {"approvers": raises}),
     "`record` is a function": (ResolvedIo, {"record": []}),
     "`person` is a function of a `Question`": (Approvers, {"person": Approve()}),
     "a route is a function of a `Question`": (Approvers, {"routes": {"ops": "ann"}}),

@@ -150,7 +150,7 @@ async def _gate(run: ResolvedAgentExecution, tool: str, arguments: dict[str, Any
     got = await admit(run, tool, arguments, ResolvedIo())
     if isinstance(got, Admitted):
         await got.abandon()
-        return "admitted", got.wire
+        return "admitted", got.decision.wire()
     return got.reason if isinstance(got, Refused) else "paused"
 
 

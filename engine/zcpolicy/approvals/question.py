@@ -3,7 +3,7 @@
 In: nothing, or a question as JSON. Out: `Question`, and the answers `Approve`, `Reject`, `Later`, `Absent`; `Approver`, the function that a host gives.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, Literal, get_args
@@ -148,13 +148,15 @@ class Approvers:
     routes: Mapping[str, Approver] = field(default_factory=dict[str, Approver])
 
     def __post_init__(self) -> None:
-        given: object = self.person
-        routes: object = self.routes
-        if given is not None and not callable(given):
-            raise TypeError(f"`person` is a function of a `Question`, and this is a `{type(given).__name__[:60]}`")
-        if not isinstance(routes, Mapping):
-            raise TypeError(f"`routes` maps names to functions, and this is a `{type(routes).__name__[:60]}`")
-        whom: Iterable[object] = self.routes.values()
-        for one in whom:
-            if not callable(one):
-                raise TypeError(f"a route is a function of a `Question`, and this is a `{type(one).__name__[:60]}`")
+        _are_functions(self.person, self.routes)
+
+
+def _are_functions(person: object, routes: Any) -> None:
+    """Raises TypeError."""
+    if person is not None and not callable(person):
+        raise TypeError(f"`person` is a function of a `Question`, and this is a `{type(person).__name__[:60]}`")
+    if not hasattr(routes, "keys"):
+        raise TypeError(f"`routes` maps names to functions, and this is a `{type(routes).__name__[:60]}`")
+    for one in routes.values():
+        if not callable(one):
+            raise TypeError(f"a route is a function of a `Question`, and this is a `{type(one).__name__[:60]}`")

@@ -93,11 +93,14 @@ class ResolvedIo:
     def __post_init__(self) -> None:
         """Raises TypeError: what is no approver or recorder would be found out at the first question or event."""
         whom = "is an `Approvers`, such as `Approvers(person=…)`"
-        asked: object = self.approvers
-        _must_be(isinstance(asked, Approvers), "approvers", whom, asked)
+        _must_be(_is_approvers(self.approvers), "approvers", whom, self.approvers)
         functions: dict[str, object] = {"record": self.record, "emit": self.emit, "delegate": self.delegate}
         for name, given in functions.items():
             _must_be(callable(given), name, "is a function", given)
+
+
+def _is_approvers(given: object) -> bool:
+    return isinstance(given, Approvers)
 
 
 def _must_be(holds: bool, name: str, what: str, given: object) -> None:
