@@ -222,7 +222,7 @@ def test_what_is_due_runs_once_soonest_first_and_one_failure_stops_no_other(tmp_
         schedule.add(Job(NOON - 1, "worker", "beat", every=60.0, surface="heartbeat"))
         schedule.add(Job(NOON + 60, "worker", "c"))
         ran = await run_due(world.host, schedule, NOON + 1)
-        assert [(one.job.text, one.result.text if one.result else one.refused) for one in ran] == [
+        assert [(one.job.text, one.result.text if one.result is not None else one.refused) for one in ran] == [
             ("beat", "first"), ("a", "there is no agent `nobody`"), ("b", "second"),
         ]  # fmt: skip
         assert [(job.text, job.at) for job in schedule.jobs] == [("c", NOON + 60), ("beat", NOON + 61)]
