@@ -146,6 +146,11 @@ def test_what_is_too_deep_to_be_searched_is_taken_for_a_secret() -> None:
 def test_a_secret_is_shown_nowhere() -> None:
     one = secret("hunter2")
     assert "hunter2" not in f"{one} {one!r} {[one]} {ValueError(one)}"
+    for attribute in (*dir(one), "_text"):
+        assert attribute == "reveal" or "hunter2" not in repr(getattr(one, attribute, None)), attribute
+    assert "hunter2" not in repr(object.__getstate__(one))
+    with pytest.raises(AttributeError):
+        "{0._text}".format(one)  # noqa: UP032 - as where a template is another's
     assert one.reveal() == "hunter2"
     assert one == secret("hunter2")
     assert one != secret("hunter3")

@@ -8,7 +8,7 @@ from hmac import compare_digest
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Never
 
-from zcpolicy.sealed import Sealed, final, put
+from zcpolicy.sealed import Sealed, final, hidden
 
 MAX_SECRET_DEPTH: Final = 20
 """Nesting of a value that is searched for secrets; one that is deeper is taken to have some."""
@@ -18,25 +18,31 @@ MAX_SECRET_PARTS: Final = 100_000
 
 @final
 class Secret(Sealed):  # noqa: PLW1641 - no hash: it is no key
-    """A credential. Made by `secret`. `reveal` gives its text; nothing else does. It equals another of the same text."""
+    """A credential. Made by `secret`. `reveal` gives its text; nothing else does, no attribute and no state for a pickler either.
+
+    It equals another of the same text.
+    """
 
     __slots__ = ("_text",)
     _maker = "`secret`"
 
     if TYPE_CHECKING:
 
-        def __init__(self, sealed: Never, /) -> None:
-            self._text: Final[str] = sealed
+        def __init__(self, sealed: Never, /) -> None: ...
 
     def reveal(self) -> str:
         """The text, to be sent and not to be kept."""
-        return self._text
+        text: str = _TEXT.__get__(self)
+        return text
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Secret and compare_digest(self._text.encode(), other.reveal().encode())
+        return type(other) is Secret and compare_digest(self.reveal().encode(), other.reveal().encode())
 
     def __repr__(self) -> str:
         return "<Secret>"
+
+
+_TEXT: Final = hidden(Secret, "_text")
 
 
 def secret(text: str) -> Secret:
@@ -47,7 +53,7 @@ def secret(text: str) -> Secret:
     if not given or not _is_sound(given):
         raise ValueError("a secret is a text that is not empty, in Unicode")
     made: Secret = object.__new__(Secret)
-    put(made, "_text", str.__str__(given))
+    _TEXT.__set__(made, str.__str__(given))
     return made
 
 
