@@ -6,6 +6,7 @@ In: a `Table`, the place of a path and the path as written. Out: findings. Nothi
 import os
 from ipaddress import ip_address
 from pathlib import Path
+from stat import S_ISSOCK
 from typing import Final
 
 from policy_lang import codes
@@ -15,6 +16,7 @@ from zcpolicy.daemon.folders import not_own
 
 MAX_SOCKET_BYTES: Final = 100
 """Bytes of the path of a Unix socket, which systems keep short."""
+_KEPT: Final = ("identity", "ledger", "log", "memory", "policy", "schedule", "tokens")  # and a dot, in the state folder
 MAX_NEIGHBOURS: Final = 1_000
 """Files of a folder among which the one is looked for that was perhaps meant."""
 
@@ -52,7 +54,7 @@ def own_folder(table: Table, place: Place, written: str) -> None:
                 codes.UNUSABLE_FILE, f"`{written}` {why}", place,
                 help=f"`chmod 700 {written}`: whoever writes there could give tokens out, and take limits back",
             )  # fmt: skip
-    elif path.exists():
+    elif os.path.lexists(path):
         table.no_file(f"`{written}` is no folder", place, written, ())
     elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
         table.no_file(f"`{written}` cannot be made in `{path.parent}`", place, written, ())
@@ -66,6 +68,13 @@ def socket(table: Table, place: Place, path: str, state: Path) -> None:
             codes.UNUSABLE_FILE, f"the path of the socket has more than {MAX_SOCKET_BYTES} bytes", place,
             help='name a shorter one: `socket = "/run/zcpolicy/rpc.sock"`',
         )  # fmt: skip
+    elif os.path.lexists(path) and not S_ISSOCK(os.lstat(path).st_mode):
+        table.say(codes.UNUSABLE_FILE, f"there is something at `{path}` that is no socket", place)
+    elif _is_of_state(path, state):
+        table.say(
+            codes.UNUSABLE_FILE, f"`{path}` is a file that the daemon keeps something else in", place,
+            help='name another one, such as `socket = "zcpolicy.sock"`',
+        )  # fmt: skip
     elif above == state:
         pass  # judged as the state folder, which may still have to be made
     elif not above.is_dir():
@@ -75,6 +84,14 @@ def socket(table: Table, place: Place, path: str, state: Path) -> None:
             codes.UNUSABLE_FILE, f"the folder of the socket, `{above}`, {why}", place,
             help="name a socket in the state folder",
         )  # fmt: skip
+
+
+def _is_of_state(path: str, state: Path) -> bool:
+    """Whether the daemon has a use of its own for a path in its state folder."""
+    inside = Path(os.path.realpath(path)).parts
+    kept = Path(os.path.realpath(state)).parts
+    name = inside[len(kept)] if len(inside) > len(kept) else ""
+    return inside[: len(kept)] == kept and (not name or name.partition(".")[0] in _KEPT)
 
 
 def is_address(text: str) -> bool:

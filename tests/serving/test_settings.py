@@ -179,6 +179,27 @@ def test_a_state_folder_that_others_can_write() -> None:
     assert said(SOUND)[0] == "daemon.toml:6:10: error ZC6006: `var` can be written by others"
 
 
+@pytest.mark.parametrize(
+    "name", ["tokens.json", "ledger.db", "identity.key", "log", "policy.generation", "../var/memory.db", ""]
+)
+def test_a_socket_where_the_daemon_keeps_something_else(name: str) -> None:
+    (told, *_) = said(SOUND.replace("[rpc]", f'[rpc]\nsocket = "var/{name}"'))
+    assert told.startswith("daemon.toml:12:10: error ZC6006: ")
+    assert "is a file that the daemon keeps something else in" in told
+
+
+@pytest.mark.parametrize("name", ["daemon.toml", "team.zcpolicy", "link"])
+def test_a_socket_in_the_place_of_something(name: str) -> None:
+    Path("link").symlink_to("nowhere")
+    (told,) = said(SOUND.replace("[rpc]", f'[rpc]\nsocket = "{name}"'))
+    assert told.startswith("daemon.toml:12:10: error ZC6006: there is something at ")
+
+
+def test_a_state_folder_that_is_a_link_to_nowhere() -> None:
+    Path("var").symlink_to("nowhere")
+    assert said(SOUND) == ["daemon.toml:6:10: error ZC6006: `var` is no folder"]
+
+
 def test_tokens_open_an_address_to_others() -> None:
     Path("var").mkdir(mode=0o700)
     Path("var/tokens.json").write_text("{}")
