@@ -1,6 +1,7 @@
 """The file of what is to run later: what it holds, what it refuses, and that a broken one is not an empty one."""
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,6 +84,12 @@ def test_what_cannot_be_kept(case: str, tmp_path: Path) -> None:
     with pytest.raises(ScheduleError):
         schedule.add(UNFIT[case])
     assert schedule.jobs == ()
+
+
+def test_a_pipe_is_no_schedule_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "jobs.json")
+    with pytest.raises(ScheduleError):
+        Schedule(str(tmp_path / "jobs.json"))
 
 
 def test_jobs_are_counted(tmp_path: Path) -> None:

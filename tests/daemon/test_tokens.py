@@ -1,5 +1,6 @@
 """Tokens: given out once, kept as digests, taken back while others look."""
 
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -140,6 +141,12 @@ def test_a_link_is_no_file_of_tokens(file: Path) -> None:
     link.symlink_to(file)
     with pytest.raises(TokensError, match="cannot be read"):
         Tokens(str(link)).holders()
+
+
+def test_a_pipe_is_none_and_keeps_nobody_waiting(file: Path) -> None:
+    os.mkfifo(file, 0o600)
+    with pytest.raises(TokensError, match="it must be yours, with mode 600"):
+        Tokens(str(file)).holders()
 
 
 def test_an_operator_is_one() -> None:

@@ -1,6 +1,7 @@
 """Clients are named by a key that only the daemon has."""
 
 import multiprocessing
+import os
 import stat
 from hashlib import sha256
 from json import dumps
@@ -85,6 +86,9 @@ def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(MintingError, match="cannot be read"):
         Minting.from_file(str(tmp_path / "link"))
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(MintingError, match="is no regular file"):
+        Minting.from_file(str(tmp_path / "pipe"))
 
 
 def test_daemons_on_one_redis_share_a_key(redis_server: RedisServer) -> None:

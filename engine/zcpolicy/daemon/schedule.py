@@ -186,10 +186,16 @@ class Schedule:
         self._live = {name: one for name, one in self._live.items() if name in named}
 
 
+def _at_once(file: str, flags: int) -> int:
+    return os.open(
+        file, flags | os.O_NONBLOCK | os.O_CLOEXEC
+    )  # a pipe would keep the daemon from starting, and from ending
+
+
 def _read(file: str) -> tuple[list[Job], dict[str, Mapping[str, Any]]]:
     """A file that is not there is an empty schedule; one that is broken is not."""
     text = '{"jobs": [], "sessions": {}}'
-    with suppress(FileNotFoundError), open(file, encoding="utf-8") as lines:
+    with suppress(FileNotFoundError), open(file, encoding="utf-8", opener=_at_once) as lines:
         text = lines.read()
     try:
         found = read_json(text)

@@ -185,7 +185,7 @@ def _looks(found: os.stat_result) -> tuple[int, ...]:
 def _read(file: str) -> tuple[tuple[int, ...], tuple[_Kept, ...]]:
     """What the file holds, and how it looked then. Raises TokensError."""
     try:
-        with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as opened:
+        with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as opened:
             found = os.fstat(opened.fileno())
             if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077 or not stat.S_ISREG(found.st_mode):
                 raise TokensError(f"the file of tokens `{file}` is open to others: it must be yours, with mode 600")

@@ -5,6 +5,7 @@ the key is.
 """
 
 import os
+import stat
 from hmac import new
 from json import dumps
 from secrets import token_bytes
@@ -81,7 +82,7 @@ def _is_key(text: str) -> bool:
 def _read(path: str) -> str:
     """Raises FileNotFoundError, MintingError."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -90,6 +91,8 @@ def _read(path: str) -> str:
         status = os.fstat(opened.fileno())
         if status.st_mode & 0o077 or status.st_uid != os.geteuid():
             raise MintingError(f"the key file `{path}` is not its owner's alone: `chmod 600` it, as whoever runs this")
+        if not stat.S_ISREG(status.st_mode):
+            raise MintingError(f"the key file `{path}` is no regular file")
         text = opened.read(2 * KEY_BYTES + 2).decode("ascii", "replace").removesuffix("\n")
     if not _is_key(text):
         raise MintingError(
