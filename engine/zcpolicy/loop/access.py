@@ -27,11 +27,11 @@ class NamedModel(Protocol):
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    M = TypeVar("M", bound=NamedModel, covariant=True, default=Model)
+    M_co = TypeVar("M_co", bound=NamedModel, covariant=True, default=Model)
 else:
     from typing import TypeVar
 
-    M = TypeVar("M", covariant=True)
+    M_co = TypeVar("M_co", covariant=True)
 
 
 class Prices(Protocol):
@@ -43,12 +43,12 @@ class Prices(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedModelAccess(Generic[M]):
+class ResolvedModelAccess(Generic[M_co]):
     """`model`: a `Model`; a loop of the host's own needs no more of it than a `name`. `max_output_tokens`: of one response;
     reserved before each request where tokens or money are limited. Raises TypeError.
     """
 
-    model: M
+    model: M_co
     prices: Prices | None = None
     max_output_tokens: int = 4_096
 
