@@ -143,6 +143,22 @@ def test_a_link_is_no_file_of_tokens(file: Path) -> None:
         Tokens(str(link)).holders()
 
 
+def test_a_file_that_was_taken_away_before_the_start_opens_nothing(file: Path) -> None:
+    Tokens(str(file)).add("ann")
+    file.unlink()
+    tokens = Tokens(str(file))
+    assert tokens.needed()
+    with pytest.raises(TokensError, match="is gone: `zcpolicy token add NAME` begins a new one"):
+        tokens.holders()
+    assert held(tokens, tokens.add("bob")) == ("bob", "client")
+
+
+def test_taking_back_what_nobody_has_closes_no_door(file: Path) -> None:
+    with pytest.raises(TokensError, match="nobody has a token yet"):
+        Tokens(str(file)).revoke("ann")
+    assert not Tokens(str(file)).needed()
+
+
 def test_a_pipe_is_none_and_keeps_nobody_waiting(file: Path) -> None:
     os.mkfifo(file, 0o600)
     with pytest.raises(TokensError, match="it must be yours, with mode 600"):

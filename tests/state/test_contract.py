@@ -150,7 +150,7 @@ def test_a_secret_is_shown_nowhere() -> None:
         assert attribute == "reveal" or "hunter2" not in repr(getattr(one, attribute, None)), attribute
     assert "hunter2" not in repr(object.__getstate__(one))
     with pytest.raises(AttributeError):
-        "{0._text}".format(one)  # noqa: UP032 - as where a template is another's
+        "{._text}".format(one)  # noqa: UP032 - as where a template is another's
     assert one.reveal() == "hunter2"
     assert one == secret("hunter2")
     assert one != secret("hunter3")

@@ -86,8 +86,12 @@ class Tokens:
     def needed(self) -> bool:
         """Whether nobody comes in without a token: there is a file, or once was one."""
         with self._reading:
-            self._ever = self._ever or os.path.lexists(self._file)
+            self._ever = self._ever or self._was_there()
             return self._ever
+
+    def _was_there(self) -> bool:
+        """Whether tokens were given out, by this process or another: the lock outlives a file that is taken away."""
+        return any(map(os.path.lexists, self.files[:2]))
 
     def holder_of(self, token: str) -> Holder | None:
         """Whose token it is; None for one that is none, or was revoked. Raises TokensError for a file that cannot be used."""
@@ -127,6 +131,9 @@ class Tokens:
     def revoke(self, name: str) -> None:
         """The token of this name lets nobody in any more. Raises TokensError where there is none."""
 
+        if not self.needed():
+            raise TokensError("nobody has a token yet")
+
         def without(kept: tuple[_Kept, ...]) -> tuple[_Kept, ...]:
             if not any(one.name == name and one.revoked is None for one in kept):
                 raise TokensError(f"nobody has a token under the name `{name[:64]}`")
@@ -147,8 +154,10 @@ class Tokens:
             try:
                 here = _looks(os.stat(self._file))
             except FileNotFoundError:
-                if self._ever:
-                    raise TokensError(f"the file of tokens `{self._file}` is gone") from None
+                if self._ever or self._was_there():
+                    raise TokensError(
+                        f"the file of tokens `{self._file}` is gone: `zcpolicy token add NAME` begins a new one"
+                    ) from None
                 return ()
             except OSError as error:
                 raise TokensError(f"the file of tokens cannot be read: {error.strerror}") from None
