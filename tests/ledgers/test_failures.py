@@ -5,6 +5,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import redis
 from redis import RedisCluster
 
+from tests.clock import SLOW_SECONDS
 from tests.servers.redis_server import RedisServer
 from zcpolicy.ledgers import redis as redis_ledger
 from zcpolicy.ledgers import sqlite, sqlite_file
@@ -300,9 +302,41 @@ def test_a_server_that_never_answers_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         ledger = RedisLedger(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", timeout=0.1)
         began = time.monotonic()
-        refused(ledger, "TimeoutError")
+        with pytest.raises(LedgerUnavailable, match="TimeoutError"):
+            ledger.check()
+        refused(ledger, "did not answer in time a moment ago")
         assert time.monotonic() - began < 5
         ledger.close()
+
+
+def test_one_that_hangs_keeps_nobody_waiting_in_turn_and_is_asked_again(own: RedisServer) -> None:
+    """Twenty ask at once: the first waits for the time-out, twice; the others do not wait for theirs after it."""
+    ledger = RedisLedger(own.url, timeout=0.5)
+    run(ledger, "a", 0.0)
+    own.hang()
+    began = time.monotonic()
+    with ThreadPoolExecutor(20) as pool:
+        asked = [pool.submit(refused, ledger, "the ledger's server cannot be used") for _ in range(20)]
+        for one in asked:
+            one.result()
+    assert time.monotonic() - began < 6  # one after the other they would take 20 to 40 seconds
+    own.go_on()
+    until(lambda: got(ledger.reserve("b", spender(), CALL, TWO, 0.0)))
+    assert ledger.look(TWO, 0.0)[0].total == 2
+    ledger.close()
+
+
+def until(held: Callable[[], bool]) -> None:
+    """Within the rest that a silent server is given."""
+    end = time.monotonic() + redis_ledger.REST_SECONDS + SLOW_SECONDS
+    while True:
+        try:
+            assert held()
+        except LedgerUnavailable:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        else:
+            return
 
 
 @pytest.mark.parametrize(

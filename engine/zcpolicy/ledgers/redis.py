@@ -42,6 +42,7 @@ try:
     from redis import Redis, RedisCluster, RedisError
     from redis.backoff import NoBackoff
     from redis.exceptions import BusyLoadingError
+    from redis.exceptions import TimeoutError as Silent
     from redis.retry import Retry
 except ImportError:
     raise missing("a ledger on Redis", "redis") from None
@@ -59,6 +60,8 @@ MAX_HELD: Final = 10_000
 
 CHECK_SECONDS: Final = 60.0
 """After which the server is asked again whether it keeps what it is given; also after every failure."""
+REST_SECONDS: Final = 1.0
+"""For which a server is left alone that did not answer in time: whoever asks meanwhile is refused at once, and does not wait as well."""
 LOADING_SECONDS: Final = 0.02
 """Between two tries of a server that was started again and still reads what it kept; for the seconds of a time-out."""
 
@@ -113,6 +116,7 @@ class RedisLedger:
         self._change = 0
         self._epoch = ""
         self._checked = -CHECK_SECONDS
+        self._silent = -REST_SECONDS  # when it last did not answer in time
 
     # --- charges -----------------------------------------------------------------------------------------------------
 
@@ -261,15 +265,20 @@ class RedisLedger:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
+        asked = monotonic()
         if not self._lock.acquire(timeout=self._patience):
             raise LedgerUnavailable("the ledger is busy")
         try:
             if self._closed:
                 raise LedgerUnavailable("the ledger is closed")
+            if asked < self._silent + REST_SECONDS:  # it fell silent while this one waited for its turn, or just before
+                raise LedgerUnavailable("the ledger's server cannot be used: it did not answer in time a moment ago")
             self._check_keeps()
             yield
         except (RedisError, OSError) as error:
             self._checked = -CHECK_SECONDS
+            if isinstance(error, Silent | BusyLoadingError):
+                self._silent = monotonic()
             raise LedgerUnavailable(f"the ledger's server cannot be used: {described(error)}") from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             self._book.clear()
