@@ -50,7 +50,7 @@ def _onlys(reach: Reach, view: View) -> Iterator[Diagnostic]:
 
 def _only(only: OnlyAt, message: str, labels: tuple[Label, ...]) -> Diagnostic:
     source = only.placed.file.source
-    fix = Fix((remove(source, only.node.span),), safe=True)
+    fix = Fix((remove(source, only.node.span),), safe=False)  # it forbids what a catalogue has one day
     return Diagnostic(
         codes.REDUNDANT_ONLY, message, source, only.node.span, labels, "drop it, or name fewer tools", fix
     )
@@ -97,7 +97,8 @@ def _covers(strict: CapAt, weak: CapAt) -> bool:
 def _cap(cap: CapAt, message: str, other: CapAt | None) -> Diagnostic:
     source = cap.placed.file.source
     labels = (Label(other.placed.file.source, other.node.span, "at least as strict"),) if other is not None else ()
-    fix = Fix((remove(source, cap.node.span),), safe=True)
+    alone = other is None or other.placed.file.source is source
+    fix = Fix((remove(source, cap.node.span),), safe=alone)
     return Diagnostic(codes.REDUNDANT_CAP, message, source, cap.node.span, labels, "drop it, or make it stricter", fix)
 
 

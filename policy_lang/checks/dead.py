@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from policy_lang import ast, codes
-from policy_lang.checks.edits import remove
+from policy_lang.checks.edits import lasts, remove
 from policy_lang.checks.reach import Reach
 from policy_lang.checks.survey import RuleAt, View, tool_names
 from policy_lang.checks.witness import Witnesses
@@ -115,7 +115,8 @@ def _outside_only(reach: Reach, view: View) -> Iterator[Diagnostic]:
             only = next(only for only in view.onlys if rule.ids - only.ids)
             message = f"this `deny` adds nothing: {tool_names(reach.survey.bound, rule.ids)} lies outside the `only` of this body"
             label = Label(only.placed.file.source, only.node.span, "forbidden here")
-            fix = Fix((remove(rule.source, rule.node.span),), safe=True)
+            lasting = lasts(rule.node.tools, rule.source, None, only.placed.file.source)
+            fix = Fix((remove(rule.source, rule.node.span),), safe=lasting)
             yield Diagnostic(codes.DEAD_RULE, message, rule.source, rule.node.tools.span, (label,), "drop it", fix)
 
 

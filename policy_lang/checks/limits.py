@@ -6,7 +6,7 @@ In: `Survey`. Out: ZC3109. The shape of a limit is all of it but its amount.
 from collections.abc import Iterator
 
 from policy_lang import ast, codes
-from policy_lang.checks.edits import remove
+from policy_lang.checks.edits import lasts, remove
 from policy_lang.checks.limit_shape import COUNTED, Shape, amount_of, shape, window_key
 from policy_lang.checks.survey import LimitAt, Survey, View, text_of
 from policy_lang.diagnostics import Diagnostic, Fix, Label
@@ -97,5 +97,6 @@ def _never_reached(limit: LimitAt, first: LimitAt, whose: str) -> Diagnostic:
     if amount_of(limit) == amount_of(first) and shape(limit) == shape(first):
         message, says = f"a limit of {written} is said twice: {whose} limit is the same", "the same limit"
     label = Label(first.placed.file.source, first.node.span, says)
-    fix = Fix((remove(source, limit.node.span),), safe=True)
+    lasting = lasts(limit.node.tools, source, first.node.tools, first.placed.file.source)
+    fix = Fix((remove(source, limit.node.span),), safe=lasting)
     return Diagnostic(codes.REDUNDANT_LIMIT, message, source, limit.node.span, (label,), "drop it, or lower it", fix)

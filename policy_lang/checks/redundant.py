@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from policy_lang import ast, codes
-from policy_lang.checks.edits import remove
+from policy_lang.checks.edits import lasts, remove
 from policy_lang.checks.literals import condition_key
 from policy_lang.checks.survey import EFFECTS, RuleAt, Survey, View, tool_names
 from policy_lang.checks.witness import Witnesses
@@ -109,7 +109,9 @@ def _covered(survey: Survey, rule: RuleAt, first: RuleAt) -> Diagnostic:
     on = "" if rule.always else " on the same condition"
     message = f"this `{rule.node.effect}` adds nothing: {tool_names(survey.bound, rule.ids)} {verb} {word} already{on}"
     reasons = {None if r.node.because is None else r.node.because.value for r in (rule, first)}
-    fix = Fix((remove(rule.source, rule.node.span),), safe=len(reasons) == 1 or rule.node.because is None)
+    lasting = lasts(rule.node.tools, rule.source, first.node.tools, first.source)
+    same = len(reasons) == 1 or rule.node.because is None
+    fix = Fix((remove(rule.source, rule.node.span),), safe=lasting and same)
     return Diagnostic(
         codes.REDUNDANT_RULE, message, rule.source, rule.node.tools.span, (first.label(f"{word} here"),), "drop it", fix
     )

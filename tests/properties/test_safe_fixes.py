@@ -90,11 +90,23 @@ def test_a_spoilt_text_is_no_more_wrong_after_a_round(path: Path) -> None:
         ("bundle b { server s }\nagent a { autonomy full; allow t, s/u }", "a bundle that nobody connects"),
         ("let x = 1\ngroup g = t\nagent a { autonomy full; allow t }", "names that are perhaps to be used"),
         ("agent a { autonomy full; allow\u200bt }", "what may part two words"),
+        ("tool f_x()\nagent a { autonomy full; allow any; deny f_x; deny f_* }", "what covers tools that may come"),
+        ("tool f_x()\nagent a { autonomy full; allow f_*; only f_x, t }", "what forbids tools that may come"),
     ],
 )  # fmt: skip
 def test_what_is_a_guess_is_left_alone(written: str, kept: str) -> None:
     text = f"zcpolicy 1\ntool t(a: string) risk low\ntool s/u()\n{written}\n"
     assert mended(compile_text(text, name="p").diagnostics, text) == text, kept
+
+
+def test_what_another_file_covers_is_left_alone(tmp_path: Path) -> None:
+    """The file may be read one day without the one that covers it."""
+    shared = "zcpolicy 1\ntool t(a: string) risk low\nagent a {\n    autonomy supervised\n    allow t\n    limit 5 calls per day\n}\n"
+    (tmp_path / "shared.zcpolicy").write_text(shared, "utf-8")
+    root = 'zcpolicy 1\nimport "shared.zcpolicy"\nceiling { autonomy supervised; limit 5 calls per day }\n'
+    found = compile_text(root, folder=tmp_path).diagnostics
+    assert sorted(one.code.id for one in found) == ["ZC3108", "ZC3109"]
+    assert fixed_texts(found) == ()
 
 
 def _errors(found: tuple[Diagnostic, ...]) -> int:
