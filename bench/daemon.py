@@ -1,4 +1,4 @@
-"""What the daemon costs beside the bare resolver: turns a second and their times, over HTTP, in this process, and decisions alone.
+"""What the daemon costs beside the bare resolver: turns a second and their times, over HTTP, by socket, in this process, and decisions alone.
 
 Each turn is two requests to a scripted model and one call between them, under a limit, on the ledger that is named. The daemon is a
 process of its own; clients keep their connections. Prints Markdown.
@@ -8,6 +8,7 @@ process of its own; clients keep their connections. Prints Markdown.
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from soaking.world import redis_at
 
 import policy_lang
 from zcpolicy import HostTool, ResolvedModelAccess, Resolver, Session, ToolSources
@@ -41,9 +44,10 @@ ledger = "LEDGER"
 [http]
 port = 0
 turns = 100
+[rpc]
 [agents.helper]
 model = "scripted:answers.json"
-surfaces = ["gateway"]
+surfaces = ["gateway", "rpc"]
 [tools]
 factories = ["look:make"]
 """
@@ -89,9 +93,14 @@ def over_http(folder: Path, ledger: str, seconds: float) -> list[str]:
             assert daemon.poll() is None, log.read_text()
             time.sleep(0.05)
         port = int(log.read_text().split("http://")[1].split()[0].rpartition(":")[2])
-        return [
-            row(f"turn over HTTP, {ledger}, {clients} clients", asked(port, clients, seconds), seconds)
+        kind = ledger.partition(":")[0]
+        rows = [
+            row(f"turn over HTTP, {kind}, {clients} clients", asked(port, clients, seconds), seconds)
             for clients in CLIENTS
+        ]
+        return [
+            *rows,
+            row(f"turn by socket, {kind}, 1 client", by_socket(folder / "var/zcpolicy.sock", seconds), seconds),
         ]
     finally:
         daemon.terminate()
@@ -121,6 +130,31 @@ def asked(port: int, clients: int, seconds: float) -> list[float]:
         return [one for times in pool.map(client, range(clients)) for one in times]
 
 
+def by_socket(path: Path, seconds: float) -> list[float]:
+    """One client, on a connection of its own after every hundred turns."""
+    turns, request = 0, {"jsonrpc": "2.0", "id": 1, "method": "turn", "params": {"agent": "helper", "text": "look"}}
+    line = json.dumps(request).encode() + b"\n"
+    connection = socket.socket(socket.AF_UNIX)
+
+    def once() -> None:
+        nonlocal turns, connection
+        if turns % 100 == 0:
+            connection.close()
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(str(path))
+        turns += 1
+        connection.sendall(line)
+        said = b""
+        while not said.endswith(b"\n"):
+            said += connection.recv(65_536)
+        assert json.loads(said)["result"]["text"] == "done", said
+
+    try:
+        return measured(once, seconds)
+    finally:
+        connection.close()
+
+
 def in_process(ledger: Ledger, seconds: float) -> list[float]:
     """The same turn, by the host alone."""
 
@@ -141,10 +175,16 @@ def decisions(seconds: float) -> list[float]:
 
 if __name__ == "__main__":
     length = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
+    print(f"### The daemon's turns beside bare decisions, {length:g} s each\n")
     print("| what | a second | p50 ms | p99 ms |\n|---|---|---|---|")
     print(row("decision alone", decisions(length), length))
     with TemporaryDirectory() as temporary:
         print(row("turn in process, memory", in_process(MemoryLedger(), length), length))
         print(row("turn in process, sqlite", in_process(SqliteLedger(f"{temporary}/ledger.db"), length), length))
-        for kept in ("memory", "sqlite"):
-            print("\n".join(over_http(Path(temporary, kept), kept, length)))
+        server = redis_at(Path(temporary))
+        if server is not None:
+            server[0].spawn()
+        for kept in ("memory", "sqlite", *([server[1]] if server else ())):
+            print("\n".join(over_http(Path(temporary, kept.partition(":")[0] + " daemon"), kept, length)))
+        if server is not None:
+            server[0].kill()

@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from signal import SIGCONT, SIGSTOP, SIGTERM
 from statistics import quantiles
 from tempfile import mkdtemp
 from typing import Any
@@ -77,7 +78,7 @@ class Soak:
         await self._killing()
         await asyncio.gather(*tasks)
         for daemon in self.daemons:
-            daemon.kill(15)  # type: ignore[arg-type]  # SIGTERM
+            daemon.kill(SIGTERM)
         if self.redis is not None:
             self.redis.kill()
         self._check()
@@ -116,6 +117,9 @@ class Soak:
 
     async def _down(self, victim: Proc, at: float) -> None:
         await asyncio.sleep(max(0.0, at - time.time()))
+        if victim is self.redis and random.random() < 0.3:
+            await self._hang(victim)
+            return
         pid = victim.process.pid if victim.process is not None else 0
         victim.kill()
         self.downs.append((pid, time.time()))
@@ -131,6 +135,14 @@ class Soak:
         await asyncio.sleep(random.uniform(0.2, 3))
         victim.spawn()
         victim.back()
+
+    async def _hang(self, victim: Proc) -> None:
+        """It is there, and answers nothing: for some calls, longer than they wait."""
+        assert victim.process is not None
+        self.kills[f"{victim.name} hung"] += 1
+        victim.process.send_signal(SIGSTOP)
+        await asyncio.sleep(random.uniform(1, 7))
+        victim.process.send_signal(SIGCONT)
 
     async def _verify(self, daemon: Daemon) -> None:
         code, said = await asyncio.to_thread(verified, daemon.log, self.heads.get(daemon.name))
@@ -243,6 +255,10 @@ def _latency(times: list[float]) -> dict[str, float]:
     return {"p50": round(cut[49] * 1000, 1), "p99": round(cut[98] * 1000, 1), "max": round(max(times) * 1000, 1)}
 
 
+def _short(value: Any) -> str:
+    return json.dumps(value).replace('"', "").strip("{}[]")
+
+
 def main() -> int:
     """The command."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -267,11 +283,7 @@ def main() -> int:
     if given.json:
         given.json.write_text(json.dumps(told, indent=1))
     print("| what | |\n|---|---|")
-    for what, value in told.items():
-        if what != "first findings":
-            print(
-                f"| {what} | {value if not isinstance(value, dict) else ', '.join(f'{name}: {one}' for name, one in value.items())} |"
-            )
+    print("\n".join(f"| {what} | {_short(value)} |" for what, value in told.items() if what != "first findings"))
     failed = {what: all_of for what, all_of in soak.findings.items() if all_of}
     for what, all_of in failed.items():
         print(f"\n{what}: {len(all_of)} findings")

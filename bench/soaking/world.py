@@ -24,7 +24,7 @@ ZCPOLICY = (sys.executable, "-m", "policy_lang.cli.main")
 HERE = Path(__file__).parent
 START_SECONDS = 60.0
 
-SPEND, TALLY, PAY, SPOT, BURST, SLOW, ALL = 12, 400, 50, 3, 4, 3, 500
+SPEND, TALLY, PAY, SPOT, BURST, SLOW, ALL = 6, 120, 25, 3, 4, 3, 200
 """Limits: `spend` of a client, `tally` of the agent, the sum that a client pays, `spot` of a pot, `burst` of a client in a minute, `slow` at a
 time, and `spend` and `tally` of everybody."""
 
@@ -248,8 +248,8 @@ class Writer:
         await self._in_place(policy(self.version).replace("allow risky", "allow risyk"))
         self.broken += 1
         for one in self.daemons:
+            begun = time.time()
             try:
-                begun = time.time()
                 _, before = await one.ask("GET", "/status")
                 status, said = await one.ask("POST", "/reload", {})
                 _, after = await one.ask("GET", "/status")
