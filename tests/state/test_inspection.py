@@ -101,6 +101,31 @@ FOUND: dict[str, tuple[str, list[tuple[int, str]]]] = {
         "    async def run(self, arguments, context):\n        text = arguments['text'].strip()\n        self.last = text\n"),
         [(6, "`self.last` of the tool is filled with what a call was given: every client's is in it")],
     ),
+    "under another name": (
+        ("SEEN = {}\nclass Tool:\n    def __init__(self):\n        self.log = []\n    def tools(self):\n        return []\n"
+        "    async def run(self, arguments, context):\n        log = self.log\n        log.append(arguments['text'])\n"
+        "        seen = SEEN\n        seen['last'] = 1\n        rows = self.of.get('a')\n        rows.append(arguments['text'])\n"),
+        [
+            (9, "`self.log` of the tool is filled with what a call was given: every client's is in it"),
+            (11, "`SEEN` of the module is changed by a function: every client has the same"),
+            (13, "`self.of` of the tool is filled with what a call was given: every client's is in it"),
+        ],
+    ),
+    "in a table of the tool": (
+        ("class Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n"
+        "        self.of.setdefault('all', []).append(arguments['text'])\n        vars(self)['last'] = arguments['text']\n"
+        "        with open(arguments['path']) as self.file:\n            pass\n"),
+        [
+            (5, "`self.of` of the tool is filled with what a call was given: every client's is in it"),
+            (6, "`self.__dict__` of the tool is filled with what a call was given: every client's is in it"),
+            (7, "`self.file` of the tool is filled with what a call was given: every client's is in it"),
+        ],
+    ),
+    "by what it inherits": (
+        ("class Noting:\n    def note(self, text):\n        self.last = text\n"
+        "class Tool(Noting):\n    def tools(self):\n        return []\n"),
+        [(3, "`self.last` of the tool is filled with what a call was given: every client's is in it")],
+    ),
     "on what the tool holds": (
         ("class Table:\n    def __init__(self):\n        self.rows = {}\n    def put(self, key, value):\n        self.rows[key] = value\n"
         "class Tool:\n    def __init__(self):\n        self.table = Table()\n    def tools(self):\n        return []\n"),
@@ -158,6 +183,10 @@ SOUND = {
     "an object of one call": (
         "class Parser:\n    def __init__(self):\n        self.words = []\n    def read(self, text):\n        self.words.append(text)\n"
         "async def run(arguments, context):\n    return Parser().read(arguments['text'])\n"
+    ),
+    "a name of its own for what is read": (
+        "WORDS = {}\nclass Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n"
+        "        words = WORDS\n        known = self.known\n        words = [*words]\n        words.append(arguments['text'])\n        return known, words\n"
     ),
     "a count": "class Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n        self.calls += 1\n",
     "what is registered": (

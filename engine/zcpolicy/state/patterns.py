@@ -8,6 +8,7 @@ what really crosses). What is meant is written `# zcpolicy: state WHY` on its li
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -100,7 +101,15 @@ class _Module:
                 for one in self.functions
                 if one.owner and one.owner.name in found and one.node.name in _IN_ORDER
             ]
-            more = {name for node in beginnings for name in self._made_in(parts_of(node))} - found
+            bases = {
+                base.id
+                for name in found & set(self.classes)
+                for base in self.classes[name].bases
+                if isinstance(base, ast.Name)
+            }
+            more = ({name for node in beginnings for name in self._made_in(parts_of(node))} | bases) & set(
+                self.classes
+            ) - found
             if not more:
                 return {name for name in found if name in self.classes and not is_handle(self.classes[name])}
             found |= more
@@ -133,6 +142,7 @@ class _Reading:
         self._locals = locals_of(self._function)
         self._self = own_name_of(self._function) if self._owner else ""
         self._given = self._derived_from(set(parameters_of(self._function)) - {self._self})
+        self._other_names = self._of_what_lives()
 
     def _derived_from(self, known: set[str]) -> set[str]:
         """Names whose values come of these."""
@@ -142,6 +152,18 @@ class _Reading:
             if not more:
                 return known
             known = known | more
+
+    def _of_what_lives(self) -> dict[str, tuple[str, ...]]:
+        """Names of its own for something of the tool's or the module's, as `log = self.log`; with what they stand for."""
+        bindings = [(bound_by(node), value_of(node)) for node in self._nodes]
+        often = Counter(name for bound, _ in bindings for name in bound)
+        paths = [(bound[0], path_of(value)) for bound, value in bindings if len(bound) == 1 and value is not None]
+        lives = self._module.names - self._module.imports - self._locals
+        return {
+            name: path
+            for name, path in paths
+            if path and often[name] == 1 and (path[0] in lives or (len(path) > 1 and path[0] == self._self))
+        }
 
     def places(self) -> Iterator[Place]:
         """What is wrong in it."""
@@ -157,9 +179,15 @@ class _Reading:
         path = path_of(target)
         if not path:
             return
-        root, line, spelled = path[0], target.lineno, ".".join(path)
-        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store | ast.Del) and root not in self._nonlocals:
+        line = target.lineno
+        if (
+            isinstance(target, ast.Name)
+            and isinstance(target.ctx, ast.Store | ast.Del)
+            and path[0] not in self._nonlocals
+        ):
             return  # it is bound, not changed
+        path = (*self._other_names.get(path[0], path[:1]), *path[1:])
+        root, spelled = path[0], ".".join(path)
         is_call = isinstance(node, ast.Call)
         if self._self and (path[:1] == (self._self,) or path[:2] == ("type", self._self)):
             yield from self._changed_object(path, line, keys)

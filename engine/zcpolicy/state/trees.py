@@ -59,6 +59,8 @@ def changes_of(node: ast.AST) -> Iterator[tuple[ast.expr, tuple[ast.expr, ...]]]
             targets, values = [node.target], (node.value if isinstance(node, ast.AugAssign) else node.iter,)
         case ast.AnnAssign(value=ast.expr() as value):
             targets, values = [node.target], (value,)
+        case ast.withitem(optional_vars=ast.expr() as target):
+            targets, values = [target], (node.context_expr,)
         case ast.Delete():
             targets = node.targets
         case ast.Call():
@@ -97,7 +99,7 @@ def leaves_of(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def path_of(node: ast.expr) -> tuple[str, ...]:
-    """`a.b[k].c` as a, b, c; `type(self).x` as type, self, x; nothing for what begins otherwise."""
+    """`a.b[k].c` and `a.b.get(k).c` as a, b, c; `type(self).x` as type, self, x; nothing for what begins otherwise."""
     match node:
         case ast.Name(id=name):
             return (name,)
@@ -108,6 +110,10 @@ def path_of(node: ast.expr) -> tuple[str, ...]:
             return path_of(holder)
         case ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]):
             return ("type", name)
+        case ast.Call(func=ast.Attribute(value=holder, attr="get" | "setdefault")):
+            return path_of(holder)
+        case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name)]):
+            return (name, "__dict__")
         case ast.Call(func=ast.Name(id="globals"), args=[]):
             return (GLOBALS,)
         case _:
