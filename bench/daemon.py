@@ -74,7 +74,7 @@ def measured(once: Callable[[], Any], seconds: float) -> list[float]:
 def row(what: str, times: list[float], seconds: float) -> str:
     times.sort()
     p50, p99 = (times[int(len(times) * part)] * 1_000 for part in (0.5, 0.99))
-    return f"| {what} | {len(times) / seconds:,.0f} | {p50:.2f} | {p99:.2f} |"
+    return f"| {what} | {len(times) / seconds:,.0f} | {p50:.3g} | {p99:.3g} |"
 
 
 def over_http(folder: Path, ledger: str, seconds: float) -> list[str]:
@@ -95,7 +95,9 @@ def over_http(folder: Path, ledger: str, seconds: float) -> list[str]:
         port = int(log.read_text().split("http://")[1].split()[0].rpartition(":")[2])
         kind = ledger.partition(":")[0]
         rows = [
-            row(f"turn over HTTP, {kind}, {clients} clients", asked(port, clients, seconds), seconds)
+            row(
+                f"turn over HTTP, {kind}, {clients} client{'s' * (clients > 1)}", asked(port, clients, seconds), seconds
+            )
             for clients in CLIENTS
         ]
         return [
