@@ -21,6 +21,12 @@ from zcpolicy.registry.site import Site
 
 MAX_JOBS: Final = 1_000
 """Jobs of one schedule."""
+MAX_JOBS_OF_CLIENT: Final = 100
+"""Jobs that calls of one client have left behind: none takes all the room."""
+MAX_SCHEDULE_OF_CLIENT: Final = MAX_CALL_CHARACTERS // 10
+"""Characters of those, with the sessions that they stand below."""
+MAX_SCHEDULE: Final = MAX_CALL_CHARACTERS // 2
+"""Characters of a schedule to which something is added. Twice as many can be kept: sessions gain labels, and jobs have to be taken off."""
 MAX_JOB_CHARACTERS: Final = 10_000
 """Characters of the text of one job."""
 MIN_EVERY_SECONDS: Final = 1.0
@@ -115,7 +121,13 @@ class Schedule:
         if len(self._jobs) >= MAX_JOBS:
             raise ScheduleError(f"there are {MAX_JOBS} jobs already")
         made = _sound(replace(job, id=token_hex(8), sessions=tuple(one.id for one in line)))
-        self._save({**self._jobs, made.id: made}, {**self._saved, **{one.id: kept(one) for one in line}})
+        jobs, saved = {**self._jobs, made.id: made}, {**self._saved, **{one.id: kept(one) for one in line}}
+        theirs = {name: one for name, one in jobs.items() if line and _client(one, saved) == line[-1].client != ""}
+        if len(theirs) > MAX_JOBS_OF_CLIENT or len(_written(theirs, saved)) > MAX_SCHEDULE_OF_CLIENT:
+            raise ScheduleError("this client has as much to run later as it may")
+        if len(_written(jobs, saved)) > MAX_SCHEDULE:
+            raise ScheduleError(f"a schedule has at most {MAX_SCHEDULE} characters")
+        self._save(jobs, saved)
         self.follow(line)
         return made.id
 
@@ -151,6 +163,10 @@ class Schedule:
         self._save(jobs, self._saved)
         return line
 
+    def client(self, job: Job) -> str:
+        """The id of the client whose call started a job; "": it is the operator's."""
+        return _client(job, self._saved)
+
     def follow(self, line: Iterable[Session]) -> None:
         """From now on what these sessions are marked with is known to the jobs that stand below them."""
         self._live.update({one.id: one for one in line if one.id in self._saved})
@@ -171,9 +187,8 @@ class Schedule:
 
     def _save(self, jobs: dict[str, Job], sessions: Mapping[str, Mapping[str, Any]]) -> None:
         """Whole, or not at all. Raises ScheduleError, OSError; then all is what it was."""
-        named = {name for job in jobs.values() for name in job.sessions}
-        saved = self._grown({name: one for name, one in sessions.items() if name in named})
-        text = dumps({"jobs": [asdict(job) for job in jobs.values()], "sessions": saved})
+        saved = self._grown(_named(jobs, sessions))
+        text = _written(jobs, saved)
         if len(text) > MAX_CALL_CHARACTERS:
             raise ScheduleError(f"a schedule has at most {MAX_CALL_CHARACTERS} characters")
         unfinished = _unfinished(self._file)
@@ -183,7 +198,21 @@ class Schedule:
             os.fsync(out.fileno())
         os.replace(unfinished, self._file)
         self._jobs, self._saved = jobs, saved
-        self._live = {name: one for name, one in self._live.items() if name in named}
+        self._live = {name: one for name, one in self._live.items() if name in saved}
+
+
+def _named(jobs: Mapping[str, Job], sessions: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The sessions that some of the jobs stand below."""
+    named = {name for job in jobs.values() for name in job.sessions}
+    return {name: one for name, one in sessions.items() if name in named}
+
+
+def _written(jobs: Mapping[str, Job], sessions: Mapping[str, Mapping[str, Any]]) -> str:
+    return dumps({"jobs": [asdict(job) for job in jobs.values()], "sessions": _named(jobs, sessions)})
+
+
+def _client(job: Job, sessions: Mapping[str, Mapping[str, Any]]) -> str:
+    return str(sessions[job.sessions[-1]].get("client", "")) if job.sessions else ""
 
 
 def _at_once(file: str, flags: int) -> int:

@@ -5,6 +5,7 @@ daemon was down runs once.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from json import dumps
@@ -22,6 +23,8 @@ AGAIN_SECONDS: Final = 5.0
 """After which a job is tried again whose schedule could not be kept."""
 MAX_RUNNING: Final = 20
 """Scheduled runs at a time; others begin when one of them has ended."""
+MAX_RUNNING_OF_CLIENT: Final = 5
+"""Scheduled runs at a time that calls of one client have left behind: they hold up no other's."""
 OF_SETTINGS: Final = "settings "
 """How the ids of the operator's jobs begin."""
 
@@ -49,8 +52,12 @@ async def keep_time(
     `failed`: is told of a schedule that cannot be kept; the job is tried again.
     """
     running: dict[str, asyncio.Task[None]] = {}
+    clients: Counter[str] = Counter()
 
-    async def one(job: Job) -> None:
+    def has_room(job: Job, client: str) -> bool:
+        return job.id not in running and (not client or clients[client] < MAX_RUNNING_OF_CLIENT)
+
+    async def one(job: Job, client: str) -> None:
         try:
             went = await run_job(host, schedule, job, time())
         except (ScheduleError, OSError) as error:
@@ -61,12 +68,15 @@ async def keep_time(
                 ran(went)
         finally:
             del running[job.id]
+            clients[client] -= 1
 
     async with asyncio.TaskGroup() as group:
         while True:
             for job in schedule.jobs:
                 if host.doors.closing or len(running) >= MAX_RUNNING or job.at > time():
                     break
-                if job.id not in running:
-                    running[job.id] = group.create_task(one(job))
+                client = schedule.client(job)
+                if has_room(job, client):
+                    clients[client] += 1
+                    running[job.id] = group.create_task(one(job, client))
             await asyncio.sleep(TICK_SECONDS)

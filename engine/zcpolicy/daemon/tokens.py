@@ -130,7 +130,6 @@ class Tokens:
 
     def revoke(self, name: str) -> None:
         """The token of this name lets nobody in any more. Raises TokensError where there is none."""
-
         if not self.needed():
             raise TokensError("nobody has a token yet")
 
