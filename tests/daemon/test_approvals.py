@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
 from threading import Thread
+from time import monotonic
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from tests.servers.redis_server import RedisServer
 from zcpolicy.approvals.asking import acting
 from zcpolicy.daemon import approvals
 from zcpolicy.daemon.serving import Daemon
+from zcpolicy.ledgers.redis import REST_SECONDS
 
 from .desk import Process, lay, serving, token
 
@@ -615,3 +617,66 @@ def test_a_turn_that_waits_is_answered_while_the_daemon_drains(folder: Path) -> 
             turn.join()
         assert process.ends() == 0
     assert found[0]["text"] == "kept"
+
+
+# --- a ledger that waits, or cannot be reached --------------------------------------------------------------------------
+
+
+def limited(folder: Path, limit: str, **more: Any) -> Path:
+    """The desk, with a limit on what is asked about."""
+    file = lay_out(folder, pause="0s", **more)
+    policy = folder / "team.zcpolicy"
+    policy.write_text(policy.read_text().replace("runtime {", f"limit {limit}; runtime {{", 1))
+    return file
+
+
+async def another_generation(desk: Desk, folder: Path) -> None:
+    policy = folder / "team.zcpolicy"
+    policy.write_text(policy.read_text() + "\nagent other { autonomy supervised; allow memory_recall }\n")
+    assert (await desk.client.post("/reload", headers=desk.operator, json={})).json()["new"] is True
+
+
+def test_a_ledger_that_waits_holds_up_nobody_and_drops_no_question(folder: Path, redis_server: RedisServer) -> None:
+    async def story() -> None:
+        file = limited(folder, "9 calls to memory_store per day")
+        file.write_text(file.read_text().replace('folder = "var"', f'folder = "var"\nledger = "{redis_server.url}"'))
+        async with at(file) as desk:
+            session = (await desk.turn())["session"]
+            question = await desk.paused()
+            await another_generation(desk, folder)  # so that what is paused is decided anew as it is listed
+            redis_server.hang()
+            try:
+                listed = asyncio.create_task(desk.listed())
+                await asyncio.sleep(0.2)
+                began = monotonic()
+                assert (await desk.client.get("/healthz")).status_code == 200
+                assert monotonic() - began < 1
+                assert [one["id"] for one in (await listed)["questions"]] == [question["id"]]
+                assert (await desk.answer(question["id"]))[0] == 503
+            finally:
+                redis_server.go_on()
+            await asyncio.sleep(REST_SECONDS + 0.5)
+            assert [one["id"] for one in (await desk.listed())["questions"]] == [question["id"]]
+            assert (await desk.answer(question["id"]))[0] == 200
+            assert (await desk.turn(resume=True, session=session))["text"] == "kept"
+
+    asyncio.run(story())
+
+
+def test_a_limit_that_has_no_room_for_now_drops_no_question(folder: Path) -> None:
+    async def story() -> None:
+        async with at(limited(folder, "1 calls to memory_store per 2s")) as desk:
+            one, two = (await desk.turn())["session"], (await desk.turn())["session"]
+            first, second = (await desk.listed())["questions"]
+            assert (await desk.answer(first["id"]))[0] == 200
+            assert (await desk.turn(resume=True, session=one))["text"] == "kept"
+            await another_generation(desk, folder)
+            assert [one["id"] for one in (await desk.listed())["questions"]] == [second["id"]]
+            assert await desk.answer(second["id"]) == (
+                503, {"error": "a limit has no room for the call now: answer again once it has"},
+            )  # fmt: skip
+            await asyncio.sleep(2.1)
+            assert (await desk.answer(second["id"]))[0] == 200
+            assert (await desk.turn(resume=True, session=two))["text"] == "kept"
+
+    asyncio.run(story())

@@ -25,7 +25,7 @@ except ImportError:
 MAX_WAIT_SECONDS: Final = 60
 """Seconds for which a listing waits for news, at most."""
 
-_STATUS: Final[Mapping[How, int]] = {"unknown": 404, "answered": 409, "over": 410, "wider": 400, "own": 403}
+_STATUS: Final[Mapping[How, int]] = {"unknown": 404, "answered": 409, "over": 410, "wider": 400, "own": 403, "later": 503}
 _SCOPES: Final[Mapping[str, Scope]] = {"once": "once", "exact": "exact", "tool": "tool"}
 
 
@@ -48,11 +48,11 @@ class _Serving:
         asked = dict(request.query_params)
         only(asked, "wait", "since")
         seconds = _number(asked, "wait", 0, MAX_WAIT_SECONDS)
-        waiting = self.questions.waiting()
+        waiting = await self.questions.waiting()
         since = _number(asked, "since", -1 if waiting else self.questions.revision)
         if seconds and since == self.questions.revision:
             await self.questions.changed(since, seconds)
-            waiting = self.questions.waiting()
+            waiting = await self.questions.waiting()
         shown = _shown(waiting)
         told = {
             "questions": [one.to_json() for one in shown],

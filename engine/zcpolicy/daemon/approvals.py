@@ -8,6 +8,7 @@ turns do too; a yes on record is in the ledger.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from time import monotonic, time
 from typing import Any, Final, Literal
@@ -22,6 +23,8 @@ from zcpolicy.daemon.sessions import Seat
 from zcpolicy.daemon.settings import ApprovalSettings
 from zcpolicy.decision import Decision
 from zcpolicy.execution import ResolvedAgentExecution
+from zcpolicy.ledgers.contract import LedgerUnavailable
+from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.refusals import PermitError
 from zcpolicy.texts import json_text
 
@@ -46,12 +49,12 @@ AGAIN_SECONDS: Final = 0.2
 
 _SOON: Final = 0.9  # of the time that a turn has: then it pauses, and does not end
 
-How = Literal["unknown", "answered", "over", "wider", "own"]
+How = Literal["unknown", "answered", "over", "wider", "own", "later"]
 
 
 class NotTaken(Exception):
     """An answer that is not taken. `how`: no such question; one that was answered; is asked no more; a scope that it does not
-    offer; a route's question to whoever asks it.
+    offer; a route's question to whoever asks it; not now, and the question waits on.
     """
 
     def __init__(self, how: How, message: str) -> None:
@@ -100,6 +103,7 @@ class Questions:
         self._watching: set[asyncio.Event] = set()
         self._keeping: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._sweeping = asyncio.Lock()
         self.revision = 0
 
     def __len__(self) -> int:
@@ -123,12 +127,13 @@ class Questions:
         order = None if seat is None else seat.order
         if seat is None or order is None:
             return Absent("the question is of no turn of this daemon")
-        size = len(question.text) + len(json_text({**question.arguments}))
+        size, ends = len(question.text) + len(json_text({**question.arguments})), monotonic() + question.due
+        await self._sweep()
         if full := self._full(question.client, size):
             return Absent(full)
         heard: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         generation = host.resolver.newest.generation
-        one = Open(question, seat, order, size, time(), monotonic() + question.due, generation, heard)
+        one = Open(question, seat, order, size, time(), ends, generation, heard)
         self._add(one)
         try:
             return await self._answer_to(one, heard)
@@ -138,7 +143,7 @@ class Questions:
 
     async def _answer_to(self, one: Open, heard: asyncio.Future[Answer]) -> Answer:
         """What an operator says while the turn waits, or that the turn pauses. Whoever asks ends it when the time is over."""
-        pauses = self._pauses(one)
+        pauses = await self._pauses(one)
         await asyncio.wait((heard,), timeout=None if pauses is None else pauses[0])
         if pauses is None or heard.done():
             return heard.result()
@@ -146,14 +151,14 @@ class Questions:
         self._moved()
         return Later()
 
-    def _pauses(self, one: Open) -> tuple[float, float] | None:
+    async def _pauses(self, one: Open) -> tuple[float, float] | None:
         """After how long the turn pauses, and for how long the question waits then; None: it does not pause.
 
         A call that another call has led to cannot: whatever is under way would have to wait with it.
         """
         if not one.order.waits or one.order.parent is not None or under_way(one.seat.session):
             return None
-        decision = self._decided(one)
+        decision = await self._decided(one)
         if decision is None or decision.approval is None:
             return None
         one.print = bound(decision).call
@@ -169,7 +174,6 @@ class Questions:
             return "the daemon is about to stop"
         if size > MAX_QUESTION_CHARACTERS:
             return f"the question has more than {MAX_QUESTION_CHARACTERS} characters"
-        self._sweep()
         theirs = [one.characters for one in self._open.values() if one.question.client == client]
         if len(theirs) >= MAX_QUESTIONS_OF_CLIENT or sum(theirs) + size > MAX_HELD_OF_CLIENT:
             return "the client has as many questions waiting as it may"
@@ -180,9 +184,9 @@ class Questions:
 
     # --- answering -----------------------------------------------------------------------------------------------------
 
-    def waiting(self) -> list[Open]:
+    async def waiting(self) -> list[Open]:
         """Those that wait, oldest first; without what nobody asks any more."""
-        self._sweep()
+        await self._sweep()
         return list(self._open.values())
 
     async def answer(self, name: str, said: Approve | Reject, *, client: str = "") -> bool:
@@ -190,7 +194,7 @@ class Questions:
 
         `client`: as whom the operator is a client. Raises NotTaken, LedgerUnavailable.
         """
-        self._sweep()
+        await self._sweep()
         one = self._found(name, said, client)
         one.said = said
         self._moved()
@@ -200,10 +204,8 @@ class Questions:
         try:
             if await self._kept(one, said, at_once=True):
                 return True
-        except NotTaken:
-            raise
         except BaseException:
-            one.said = None
+            one.said = None  # where it waits on, it can be answered again
             self._moved()
             raise
         self._keep_later(one, said)
@@ -233,7 +235,10 @@ class Questions:
             return False
         async with one.seat.busy:
             run = self._run(one)
-            if run is None or not self._is_asked(one, closely=True):
+            asked = run is not None and await self._is_asked(one, closely=True)
+            if asked is None and isinstance(said, Approve):
+                raise NotTaken("later", "a limit has no room for the call now: answer again once it has")
+            if run is None or asked is False:
                 self._remove(one, "over")
                 raise NotTaken("over", "the question is asked no more: its turn is over, or the rules have changed")
             try:
@@ -251,9 +256,7 @@ class Questions:
             try:
                 while not await self._kept(one, said, at_once=False):  # noqa: ASYNC110 - calls tell nobody that they end
                     await asyncio.sleep(AGAIN_SECONDS)
-            except NotTaken:
-                return
-            except Exception:  # noqa: BLE001 - a ledger that fails: the question waits again, and can be answered again
+            except Exception:  # noqa: BLE001 - it is over, or a ledger fails: then it waits again, and can be answered again
                 one.said = None
                 self._moved()
 
@@ -270,13 +273,17 @@ class Questions:
         except TurnRefused:
             return None
 
-    def _decided(self, one: Open) -> Decision | None:
+    async def _decided(self, one: Open) -> Decision | None:
+        """What the call would be told now. A ledger that waits is looked at beside all else that goes on."""
         run = self._run(one)
-        return None if run is None else run.decide(one.question.tool, one.question.arguments)
+        if run is None:
+            return None
+        question = one.question
+        return await unbroken(run.resolver.ledger, partial(run.decide, question.tool, question.arguments))
 
-    def _is_asked(self, one: Open, *, closely: bool = False) -> bool:
-        """Whether a paused turn still waits for the answer: it may have ended, and the rules may have changed. `closely`: also
-        its labels, by what else it did before it paused.
+    async def _is_asked(self, one: Open, *, closely: bool = False) -> bool | None:
+        """Whether a paused turn still waits for the answer: it may have ended, and the rules may have changed; None: a limit has no
+        room for now. `closely`: also its labels, by what else it did before it paused. Raises LedgerUnavailable: it is not known.
         """
         paused = one.seat.paused
         if self._host().sessions.seat(one.question.session) is not one.seat or monotonic() >= one.ends:
@@ -286,17 +293,30 @@ class Questions:
         newest = self._host().resolver.newest.generation
         if newest == one.generation and not closely:
             return True
-        decision = self._decided(one)
+        decision = await self._decided(one)
+        if decision is not None and decision.reason == "ledger-unavailable":
+            raise LedgerUnavailable(decision.note)
+        if decision is not None and decision.reason == "budget":
+            return None
         if decision is None or decision.effect != "ask" or bound(decision).call != one.print:
             return False
         one.generation = newest
         return True
 
-    def _sweep(self) -> None:
+    async def _sweep(self) -> None:
         """Removes what nobody waits for any more. A turn that runs, or waits itself, removes its own."""
-        for one in list(self._open.values()):
-            if one.heard is None and one.said is None and not one.seat.busy.locked() and not self._is_asked(one):
-                self._remove(one, "over")
+        async with self._sweeping:  # whoever comes second finds it done
+            for one in list(self._open.values()):
+                try:
+                    over = self._rests(one) and await self._is_asked(one) is False
+                except LedgerUnavailable:  # nor would it be known of the next one
+                    return
+                if over and self._rests(one):
+                    self._remove(one, "over")
+
+    def _rests(self, one: Open) -> bool:
+        """Whether its turn has paused, and nobody has answered it."""
+        return one.heard is None and one.said is None and not one.seat.busy.locked()
 
     def _add(self, one: Open) -> None:
         self._over.pop(one.question.id, None)
