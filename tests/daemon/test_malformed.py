@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +42,8 @@ def sent(port: int, data: bytes) -> bytes:
         return said
 
 
-def test_bytes_that_are_no_request(tmp_path: Path) -> None:
+def test_bytes_that_are_no_request(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING")
     file = lay(tmp_path / "desk")
     root = token(file, "root", "operator")
 
@@ -73,6 +75,7 @@ def test_bytes_that_are_no_request(tmp_path: Path) -> None:
             await asyncio.to_thread(tried)
             assert (await client.get("/status", headers=root)).status_code == 200
             assert len(daemon.host.sessions) == 0
+        assert caplog.records == []  # nobody fills the log with bytes
 
     asyncio.run(story())
 

@@ -4,6 +4,7 @@ In: an application. Out: a port on which it answers, for as long as the caller w
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -25,6 +26,11 @@ MAX_HEADER_SECONDS: Final = 10.0
 """Seconds in which the headers of a request have to come, and until the next request of a connection begins."""
 MAX_CLOSING_SECONDS: Final = 5
 """Seconds in which requests that are answered just now have to end when the server closes."""
+
+
+_FAULTS: Final = logging.getLogger("zcpolicy.http")
+"""Faults of the host. Bytes that are no request are told to whoever sent them alone: nobody else's log is filled by them."""
+_FAULTS.setLevel(logging.ERROR)
 
 
 @asynccontextmanager
@@ -61,6 +67,7 @@ class _Patient(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.logger = _FAULTS
         # asyncio leaves it to sockets that name their protocol: without it every answer waits for the client's delayed acknowledgement
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._wait()
