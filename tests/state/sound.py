@@ -26,7 +26,7 @@ class Sound:
         return ", ".join(map(str, self._notes.scoped(context.caller).read()))
 
     async def upper(self, arguments: dict[str, Any], _context: ToolContext) -> str:
-        self._calls += 1
+        self._calls += 1  # zcpolicy: state how often it was called, by anybody
         return str(arguments["text"]).upper()
 
 

@@ -56,6 +56,22 @@ FOUND: dict[str, tuple[str, list[tuple[int, str]]]] = {
             (11, "`globals()` of the module is changed by a function: every client has the same"),
         ],
     ),
+    "counted in the tool": (
+        (
+            "class Tool:\n    def __init__(self):\n        self.count, self.by = 0, {'all': 0}\n"
+            "        self.count += 1\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n"
+            "        self.count += 1\n        self.by['all'] += 1\n        self.count = self.count + 1\n"
+        ),
+        [
+            (8, "`self.count` of the tool goes on from the last call: every client's are counted in it"),
+            (9, "`self.by` of the tool goes on from the last call: every client's are counted in it"),
+            (10, "`self.count` of the tool goes on from the last call: every client's are counted in it"),
+        ],
+    ),
+    "counted in the factory": (
+        "def make(given):\n    count = 0\n    async def run(arguments, context):\n        nonlocal count\n        count += 1\n",
+        [(5, "`count` of the factory goes on from the last call: every client's are counted in it")],
+    ),
     "global": (
         "last = ''\ndef note(who):\n    global last\n    last = who\n",
         [(4, "`global last` is set by a function: every client has the same")],
@@ -188,7 +204,11 @@ SOUND = {
         "WORDS = {}\nclass Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n"
         "        words = WORDS\n        known = self.known\n        words = [*words]\n        words.append(arguments['text'])\n        return known, words\n"
     ),
-    "a count": "class Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n        self.calls += 1\n",
+    "a count that is meant": (
+        "class Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n"
+        "        self.calls += 1  # zcpolicy: state how often, by anybody\n"
+    ),
+    "a count of a call's own": "class Tool:\n    def tools(self):\n        return []\n    async def run(self, arguments, context):\n        found = 0\n        found += 1\n",
     "what is registered": (
         "class Tool:\n    def tools(self):\n        return []\n    async def register(self, owned):\n        self.connection = await owned.enter(connect())\n"
     ),

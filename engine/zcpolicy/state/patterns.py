@@ -20,6 +20,7 @@ from zcpolicy.state.trees import (
     bound_by,
     changes_of,
     class_state,
+    counts_on,
     defines,
     functions_of,
     imported_by,
@@ -189,8 +190,9 @@ class _Reading:
         path = (*self._other_names.get(path[0], path[:1]), *path[1:])
         root, spelled = path[0], ".".join(path)
         is_call = isinstance(node, ast.Call)
+        counts = counts_on(node)
         if self._self and (path[:1] == (self._self,) or path[:2] == ("type", self._self)):
-            yield from self._changed_object(path, line, keys)
+            yield from self._changed_object(path, line, keys, counts=counts)
         elif root in self._locals:
             if root in mutable_defaults(self._function):
                 yield Place(
@@ -199,12 +201,8 @@ class _Reading:
                     "write `None`, and make a new one inside",
                 )
         elif any(root in locals_of(one) for one in self._above):
-            if self._function in self._module.requests and self._lives_on(root) and self._of_request(keys):
-                yield Place(
-                    line,
-                    f"`{spelled}` of the factory is filled with what a call was given: every client's is in it",
-                    HANDLE,
-                )
+            if self._function in self._module.requests and self._lives_on(root):
+                yield from self._kept(f"`{spelled}` of the factory", line, keys, counts=counts)
         elif root in self._module.names and not (
             is_call and len(path) == 1 and root in self._module.imports and not is_constant(root)
         ):
@@ -216,7 +214,9 @@ class _Reading:
         owner = next(one for one in reversed(self._above) if root in locals_of(one))
         return not isinstance(owner, ast.AsyncFunctionDef) and owner not in self._module.requests
 
-    def _changed_object(self, path: tuple[str, ...], line: int, keys: tuple[ast.expr, ...]) -> Iterator[Place]:
+    def _changed_object(
+        self, path: tuple[str, ...], line: int, keys: tuple[ast.expr, ...], *, counts: bool
+    ) -> Iterator[Place]:
         owner = self._owner
         assert owner is not None
         of_class = path[0] == "type" or "__class__" in path or is_classmethod(self._function)
@@ -224,20 +224,15 @@ class _Reading:
         name = names[0] if names else ""
         if name and (of_class or (name in class_state(owner) and name not in set_on_self(owner))):
             yield Place(line, f"`{name}` of class `{owner.name}` is changed: all its objects have the same", HANDLE)
-        elif (
-            name
-            and owner.name in self._module.living
-            and self._function.name not in _IN_ORDER
-            and self._of_request(keys)
-        ):
-            yield Place(
-                line,
-                f"`{'.'.join(path)}` of the tool is filled with what a call was given: every client's is in it",
-                HANDLE,
-            )
+        elif name and owner.name in self._module.living and self._function.name not in _IN_ORDER:
+            yield from self._kept(f"`{'.'.join(path)}` of the tool", line, keys, counts=counts)
 
-    def _of_request(self, keys: tuple[ast.expr, ...]) -> bool:
-        return any(names_of(key) & self._given for key in keys)
+    def _kept(self, what: str, line: int, keys: tuple[ast.expr, ...], *, counts: bool) -> Iterator[Place]:
+        """What a call leaves in something that outlives it."""
+        if any(names_of(key) & self._given for key in keys):
+            yield Place(line, f"{what} is filled with what a call was given: every client's is in it", HANDLE)
+        elif counts:
+            yield Place(line, f"{what} goes on from the last call: every client's are counted in it", HANDLE)
 
     def _cached(self) -> Iterator[Place]:
         for decorator in self._function.decorator_list:

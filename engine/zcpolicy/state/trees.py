@@ -71,6 +71,15 @@ def changes_of(node: ast.AST) -> Iterator[tuple[ast.expr, tuple[ast.expr, ...]]]
         yield (leaf.value, (leaf.slice, *values)) if isinstance(leaf, ast.Subscript) else (leaf, values)
 
 
+def counts_on(node: ast.AST) -> bool:
+    """Whether a statement makes a new value of the old one, as `self.count += 1` does, and `self.count = self.count + 1`."""
+    if not isinstance(node, ast.Assign):
+        return isinstance(node, ast.AugAssign)
+    targets = {ast.unparse(leaf) for one in node.targets for leaf in leaves_of(one)}
+    old = (one for one in ast.walk(node.value) if isinstance(one, ast.Name | ast.Attribute | ast.Subscript))
+    return any(ast.unparse(one) in targets for one in old)
+
+
 def _changed_by(call: ast.Call) -> Iterator[tuple[ast.expr, tuple[ast.expr, ...]]]:
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=kind), attr=name), args=[holder, *given]) if (
