@@ -56,8 +56,8 @@ class ResolvedModelAccess(Generic[M_co]):
         name: object = getattr(self.model, "name", None)
         _must_be(isinstance(name, str), "model", "has a `name`", self.model)
         _must_be(self.prices is None or hasattr(self.prices, "cost"), "prices", "has a `cost`", self.prices)
-        whole = type(self.max_output_tokens) is int and self.max_output_tokens > 0
-        _must_be(whole, "max_output_tokens", "is a whole number, 1 or more", self.max_output_tokens)
+        whole = type(self.max_output_tokens) is int and self.max_output_tokens >= 0
+        _must_be(whole, "max_output_tokens", "is a whole number, 0 or more", self.max_output_tokens)
 
 
 Delegate = Callable[[ResolvedAgentExecution, str, str, bool], Awaitable[ToolResult]]
