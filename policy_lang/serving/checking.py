@@ -12,6 +12,7 @@ from policy_lang import codes
 from policy_lang.compile import Compiled, compile_policy
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
 from policy_lang.serving.reading import Table
+from policy_lang.serving.secrets import concealed
 from policy_lang.serving.settings import read_settings
 from policy_lang.serving.together import judge_together
 from zcpolicy.daemon.settings import Settings
@@ -37,11 +38,11 @@ def check_settings(path: Path) -> Checked:
         return Checked(None, read.diagnostics)
     roots = _roots(read.settings, read.table)
     if not roots:
-        return Checked(None, in_order(read.table.found))
+        return Checked(None, concealed(read.table.found))
     compiled = _compiled(roots)
     if compiled.program is not None:
         judge_together(read.settings, read.table, compiled.program)
-    found = in_order((*read.table.found, *compiled.diagnostics))
+    found = in_order((*concealed(read.table.found), *compiled.diagnostics))
     sound = None if has_errors(found) else read.settings
     return Checked(sound, found, 1 + len(roots), None if has_errors(read.table.found) else read.settings)
 

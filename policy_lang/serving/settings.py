@@ -5,18 +5,18 @@ policy. Relative paths start at the file's folder. Nothing is started, connected
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from policy_lang import codes
-from policy_lang.diagnostics import Diagnostic, has_errors, in_order
+from policy_lang.diagnostics import Diagnostic, has_errors
 from policy_lang.files import decode_source, read_bytes
 from policy_lang.serving import files
 from policy_lang.serving.operators import approvals_in, telemetry_in
 from policy_lang.serving.reading import Table
-from policy_lang.serving.secrets import ledger_url
+from policy_lang.serving.secrets import concealed, ledger_url
 from policy_lang.serving.supplies import channels_in, factories_in, mcp_in, model_in, skills_in
 from policy_lang.serving.toml import MAX_SETTINGS_BYTES, Document, read_toml
 from policy_lang.source import Source, Span
@@ -75,6 +75,11 @@ def read_settings(path: Path, *, name: str | None = None) -> Read:
         at = Source(shown, "")
         return Read(None, (Diagnostic(codes.UNUSABLE_FILE, f"`{shown}` {data}", at, Span(0, 0)),))
     source = decode_source(data, shown)
+    read = _found_in(path, name)
+    return replace(read, diagnostics=concealed(read.diagnostics))
+
+
+def _found_in(path: Path, name: str | None) -> Read:
     if isinstance(source, Diagnostic):
         return Read(None, (source,))
     document = read_toml(source)
@@ -88,7 +93,7 @@ def _read(document: Document, path: Path) -> Read:
     top = Table(document, (), dict(document.values), found, path.absolute().parent)
     state = _state(top)
     settings = _settings(top, path, state)
-    return Read(None if has_errors(found) else settings, in_order(found), top, None if state is None else state.folder)
+    return Read(None if has_errors(found) else settings, tuple(found), top, None if state is None else state.folder)
 
 
 def _settings(top: Table, path: Path, state: StateSettings | None) -> Settings | None:

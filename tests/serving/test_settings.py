@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from policy_lang.render import Style, render
 from policy_lang.render.plain import plain
 from policy_lang.serving.checking import Checked, check_settings
 from zcpolicy.daemon.settings import HttpSettings, Secret
+
+STYLES: tuple[Style, ...] = ("human", "plain", "json", "sarif", "github")
 
 POLICY = """zcpolicy 1
 tool look(note: string) risk read
@@ -149,6 +152,28 @@ def test_a_mistake_is_told_where_it_stands(case: str) -> None:
 
 
 def test_names_that_the_policy_has_not() -> None:
+SECRETS = {
+    "a value that names no place": ('"env:FORGE_TOKEN"', '"hunter2hunter2"'),
+    "a word of a command": ('"forge.py"', '"--token=hunter2hunter2"'),
+    "a program": ('"python3"', '"token=hunter2hunter2"'),
+    "a password in the ledger's URL": ('folder = "var"', 'folder = "var"\nledger = "redis://:hunter2hunter2@host"'),
+    "a password in a URL of a misspelt kind": ('folder = "var"', 'folder = "var"\nledger = "rdis://:hunter2hunter2@host"'),
+    "a setting that is not there": ('port = 0', 'password = "hunter2hunter2"'),
+    "text without quotes": ('"env:FORGE_TOKEN"', 'hunter2hunter2'),
+    "a quote that is not closed": ('"env:FORGE_TOKEN"', '"hunter2hunter2'),
+    "beside another mistake": ('env = {', 'evn = { A_TOKEN = "hunter2hunter2",'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SECRETS)
+def test_a_secret_is_not_repeated(case: str) -> None:
+    there, instead = SECRETS[case]
+    made = checked(SOUND.replace(there, instead, 1))
+    assert made.settings is None
+    for style in STYLES:
+        assert "hunter2" not in render(made.diagnostics, style, files=1, colour=False)
+
+
     assert said(SOUND.replace("[agents.aide]", "[agents.aied]").replace("[mcp.forge]", "[mcp.forgee]")) == [
         "daemon.toml:13:1: warning ZC6103: agent `helper` connects server `forge`, and there is no `[mcp.forge]`",
         "help: write `[mcp.forge]` and `command` or `url`",
