@@ -293,10 +293,10 @@ def test_whoever_asks_for_health_without_credentials_keeps_nobody_out(
             try:
                 assert (await client.get("/status", headers=root)).status_code == 200
                 assert (await client.get("/healthz")).status_code == 200
+                assert len(asked) == 1
             finally:
                 goes_on.set()
             assert {answer.status_code for answer in await asyncio.gather(*waiting)} == {200}
-            assert len(asked) == 1
 
     asyncio.run(story())
 
@@ -366,6 +366,35 @@ def test_a_fault_of_the_host_tells_nothing(file: Path, monkeypatch: pytest.Monke
             assert (answer.status_code, answer.json()) == (500, {"error": "the host failed"})
 
     asyncio.run(story())
+
+
+def test_what_cannot_be_put_on_record_is_not_done_and_told_as_that(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The folder of the log has vanished: no fault of the host's with its insides in the log, and it says that it is not ready."""
+    ann, root = token(file, "ann"), token(file, "root", "operator")
+
+    async def story() -> None:
+        async with serving(file) as (daemon, client):
+            (file.parent / "var/log").rename(file.parent / "away")
+            assert (await client.post("/turn", headers=ann, json=TURN)).json()["reason"] == "host-failed"
+            for method, path, body in (
+                ("POST", "/reload", {}), ("POST", "/tokens", {"name": "eve"}), ("DELETE", "/tokens/ann", {}),
+                ("POST", "/turn", {"agent": "helper", "resume": True}),
+            ):  # fmt: skip
+                answer = await client.request(method, path, headers=root, json=body)
+                assert answer.status_code == 503, path
+                assert answer.json() == {"error": "it cannot be put on record, and is not done"}
+            assert [one.revoked for one in daemon.operating().kept.tokens.holders()] == [None, None]
+            ready = await client.get("/readyz", headers=root)
+            assert ready.status_code == 503
+            assert ready.json()["reasons"][0].startswith("nothing is permitted: the log in ")
+            (file.parent / "away").rename(file.parent / "var/log")
+            assert (await client.get("/readyz")).status_code == 200
+            assert (await client.post("/turn", headers=ann, json=TURN)).json()["text"] == "kept"
+
+    asyncio.run(story())
+    assert [one for one in caplog.records if one.name != "zcpolicy"] == []
 
 
 def test_a_socket_of_the_web_is_not_answered(file: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any, Final, Literal
 
 from zcpolicy.daemon.guard import Guard
 from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.operating import Operating
-from zcpolicy.daemon.paths.gateway import routes
+from zcpolicy.daemon.paths.gateway import UNRECORDED, routes
 from zcpolicy.daemon.settings import HttpSettings
 from zcpolicy.daemon.tokens import Holder, Tokens, TokensError
 from zcpolicy.daemon.wire import BadInput, only, read_object, text_in
@@ -61,7 +62,13 @@ def application(
     operators = _Operators(host, tokens, shown)
     served = Starlette(
         routes=[*_health(shown), *clients, *operators.routes(), *operator_routes],
-        exception_handlers={HTTPException: _plain, BadInput: _bad, TokensError: _bad, Exception: _fault},
+        exception_handlers={
+            HTTPException: _plain,
+            BadInput: _bad,
+            TokensError: _bad,
+            LogError: _unrecorded,
+            Exception: _fault,
+        },
     )
     return Guard(served, tokens, settings, port)
 
@@ -175,6 +182,10 @@ async def _plain(_request: Request, error: Exception) -> Response:
 
 async def _bad(_request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, status_code=400)
+
+
+async def _unrecorded(_request: Request, _error: Exception) -> Response:
+    return JSONResponse({"error": UNRECORDED}, status_code=503)
 
 
 async def _fault(_request: Request, _error: Exception) -> Response:

@@ -12,6 +12,7 @@ from typing import Any
 from zcpolicy.daemon.approvals import Questions
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.keeping import Kept
+from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.settings import Settings
 from zcpolicy.daemon.tokens import TokensError
 from zcpolicy.ledgers.contract import LedgerUnavailable
@@ -61,6 +62,11 @@ class Operating:
             await asyncio.to_thread(self.kept.ledger.now, time())
         except LedgerUnavailable as error:
             found.append(f"the ledger is unavailable: {error}")
+        try:
+            if self.kept.log.is_failing:
+                await asyncio.to_thread(self.kept.log.sync)
+        except LogError as error:
+            found.append(f"nothing is permitted: {error}")
         try:
             await asyncio.to_thread(self.kept.tokens.holders)
         except TokensError as error:

@@ -80,6 +80,11 @@ class DecisionLog:
         """The last line; to be kept where who can write the log cannot."""
         return self._files.head
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last event could not be put on record. The next one, or `sync`, tries again."""
+        return not self._files.is_open
+
     def sync(self) -> None:
         """Returns once all that is on record is on the disk. Raises LogError."""
         with self._lock:

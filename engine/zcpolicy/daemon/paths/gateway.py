@@ -10,9 +10,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import ceil
+from typing import Final
 
 from zcpolicy.daemon.doors import NotNow
 from zcpolicy.daemon.host import Host
+from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
 from zcpolicy.daemon.wire import MAX_REQUEST_BYTES, BadInput, flag_in, listed, only, read_object, text_in, told
@@ -31,6 +33,9 @@ except ImportError:
 Handle = Callable[[Request, str], Awaitable[Response]]
 Client = Callable[[Request], str]
 """Whose request it is: an id of the host's."""
+
+
+UNRECORDED: Final = "it cannot be put on record, and is not done"
 
 
 class _Status(Exception):
@@ -105,11 +110,13 @@ class _Gateway:
             except BadInput as wrong:
                 return _said(400, str(wrong))
             except NotNow as wrong:
-                return _said(503 if wrong.closing else 429, str(wrong), wrong.retry_after)
+                return _said(503 if wrong.for_all else 429, str(wrong), wrong.retry_after)
             except TurnRefused as wrong:
                 return _said(403, str(wrong))
             except Full as wrong:
                 return _said(429, str(wrong))
+            except LogError:
+                return _said(503, UNRECORDED)
             except ClientDisconnect:
                 return _said(400, "the request ended early")
             except Exception:  # noqa: BLE001 - a fault of the host is told as one, with nothing of its insides
