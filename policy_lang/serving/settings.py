@@ -46,6 +46,12 @@ MAX_PORT: Final = 65_535
 MAX_EVERY_SECONDS: Final = 366 * 86_400.0
 """Seconds between two runs of a scheduled job."""
 
+KEEP_SECONDS: Final = 62 * 86_400.0
+"""For which charges are kept where settings do not say: this month and the last one."""
+MIN_KEEP_SECONDS: Final = 86_400.0
+"""For which charges are kept at least."""
+MAX_KEEP_SECONDS: Final = 3_660 * 86_400.0
+"""Seconds for which settings may have charges kept."""
 MAX_LOG_BYTES: Final = 100_000_000_000
 """Bytes of one file of the log that settings may allow."""
 MAX_LOG_FILES: Final = 1_000_000
@@ -69,17 +75,17 @@ class Read:
 
 def read_settings(path: Path, *, name: str | None = None) -> Read:
     """The settings of a file; `name` is what diagnostics call it, by default the path as given."""
+    read = _found_in(path, name)
+    return replace(read, diagnostics=concealed(read.diagnostics))
+
+
+def _found_in(path: Path, name: str | None) -> Read:
     shown = name if name is not None else str(path)
     data = read_bytes(path, MAX_SETTINGS_BYTES)
     if isinstance(data, str):
         at = Source(shown, "")
         return Read(None, (Diagnostic(codes.UNUSABLE_FILE, f"`{shown}` {data}", at, Span(0, 0)),))
     source = decode_source(data, shown)
-    read = _found_in(path, name)
-    return replace(read, diagnostics=concealed(read.diagnostics))
-
-
-def _found_in(path: Path, name: str | None) -> Read:
     if isinstance(source, Diagnostic):
         return Read(None, (source,))
     document = read_toml(source)
@@ -156,6 +162,8 @@ def _state(top: Table) -> StateSettings | None:
     if table is None:
         return None
     folder, ledger = table.text("folder"), table.text("ledger")
+    own = ledger in (None, "sqlite", "memory")  # one that daemons share knows sessions that this one does not
+    keep = table.seconds("keep", KEEP_SECONDS if own else None, MIN_KEEP_SECONDS, MAX_KEEP_SECONDS)
     table.done()
     if folder is None:
         if "folder" not in table.values:
@@ -163,7 +171,7 @@ def _state(top: Table) -> StateSettings | None:
         return None
     files.own_folder(table, ("folder",), folder)
     kept = "sqlite" if ledger is None else ledger_url(table, ledger)
-    return StateSettings(str(table.where(folder)), kept)
+    return StateSettings(str(table.where(folder)), kept, keep)
 
 
 def _http(top: Table, folder: str) -> HttpSettings | None:

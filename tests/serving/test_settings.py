@@ -124,6 +124,7 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "a secret among words": ('"forge.py"', '"--token=0123456789"', ["daemon.toml:21:23: error ZC6007: this looks like a secret, which does not stand in settings", "help: name where it is found: `env:NAME`, a variable of the daemon's environment, or `file:PATH`"]),
     "a variable that is not set": ("env:FORGE_TOKEN", "env:FORGE_TOKNE", ["daemon.toml:22:23: warning ZC6105: the variable `FORGE_TOKNE` is not set here", "help: set it in the environment that the daemon is started in"]),
     "a password in a URL": ('folder = "var"', 'folder = "var"\nledger = "redis://:secret@host"', ["daemon.toml:7:10: error ZC6007: the URL holds a password", "help: name where the URL is found: `env:NAME`, a variable of the daemon's environment, or `file:PATH`"]),
+    "charges that are kept for too short": ('folder = "var"', 'folder = "var"\nkeep = "5m"', ['daemon.toml:7:8: error ZC6003: `keep` is not a duration such as `"90s"`, `"10m"` or `"1d"`, from 1d to 3660d']),
     "a misspelt ledger": ('folder = "var"', 'folder = "var"\nledger = "sqlit"', ["daemon.toml:7:10: error ZC6003: there is no ledger `sqlit`", "help: did you mean `sqlite`?"]),
     "an open address": ("port = 0", 'address = "0.0.0.0"', ["daemon.toml:9:11: error ZC6008: others can reach `0.0.0.0`, and nobody has a token yet", "help: `zcpolicy token add NAME --settings daemon.toml` gives one out; or listen on `127.0.0.1`"]),
     "a name for an address": ("port = 0", 'address = "agents.example.org"', ["daemon.toml:9:11: error ZC6003: `agents.example.org` is no address of a machine", 'help: `"127.0.0.1"` is reached from this machine only; names go into `hosts`']),
@@ -151,17 +152,16 @@ def test_a_mistake_is_told_where_it_stands(case: str) -> None:
     assert said(SOUND.replace(there, instead, 1)) == expected
 
 
-def test_names_that_the_policy_has_not() -> None:
 SECRETS = {
     "a value that names no place": ('"env:FORGE_TOKEN"', '"hunter2hunter2"'),
     "a word of a command": ('"forge.py"', '"--token=hunter2hunter2"'),
     "a program": ('"python3"', '"token=hunter2hunter2"'),
     "a password in the ledger's URL": ('folder = "var"', 'folder = "var"\nledger = "redis://:hunter2hunter2@host"'),
     "a password in a URL of a misspelt kind": ('folder = "var"', 'folder = "var"\nledger = "rdis://:hunter2hunter2@host"'),
-    "a setting that is not there": ('port = 0', 'password = "hunter2hunter2"'),
-    "text without quotes": ('"env:FORGE_TOKEN"', 'hunter2hunter2'),
+    "a setting that is not there": ("port = 0", 'password = "hunter2hunter2"'),
+    "text without quotes": ('"env:FORGE_TOKEN"', "hunter2hunter2"),
     "a quote that is not closed": ('"env:FORGE_TOKEN"', '"hunter2hunter2'),
-    "beside another mistake": ('env = {', 'evn = { A_TOKEN = "hunter2hunter2",'),
+    "beside another mistake": ("env = {", 'evn = { A_TOKEN = "hunter2hunter2",'),
 }  # fmt: skip
 
 
@@ -174,6 +174,7 @@ def test_a_secret_is_not_repeated(case: str) -> None:
         assert "hunter2" not in render(made.diagnostics, style, files=1, colour=False)
 
 
+def test_names_that_the_policy_has_not() -> None:
     assert said(SOUND.replace("[agents.aide]", "[agents.aied]").replace("[mcp.forge]", "[mcp.forgee]")) == [
         "daemon.toml:13:1: warning ZC6103: agent `helper` connects server `forge`, and there is no `[mcp.forge]`",
         "help: write `[mcp.forge]` and `command` or `url`",

@@ -25,7 +25,14 @@ except ImportError:
 MAX_WAIT_SECONDS: Final = 60
 """Seconds for which a listing waits for news, at most."""
 
-_STATUS: Final[Mapping[How, int]] = {"unknown": 404, "answered": 409, "over": 410, "wider": 400, "own": 403, "later": 503}
+_STATUS: Final[Mapping[How, int]] = {
+    "unknown": 404,
+    "answered": 409,
+    "over": 410,
+    "wider": 400,
+    "own": 403,
+    "later": 503,
+}
 _SCOPES: Final[Mapping[str, Scope]] = {"once": "once", "exact": "exact", "tool": "tool"}
 
 

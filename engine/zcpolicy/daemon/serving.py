@@ -31,6 +31,7 @@ from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError
 from zcpolicy.daemon.supplies import builtin_tools, mcp_servers, skill_sources
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
+from zcpolicy.daemon.upkeep import keep_up
 from zcpolicy.events import Event
 from zcpolicy.facts import Narrowing, Session
 from zcpolicy.ledgers.contract import LedgerUnavailable
@@ -189,6 +190,8 @@ class Daemon:
         kept.schedule.hold(OF_SETTINGS, jobs_of(settings.schedule, time()))
         timing = asyncio.create_task(keep_time(host, kept.schedule, self._told, self._ran))
         stack.push_async_callback(_ended, timing)
+        upkeep = asyncio.create_task(keep_up(host, kept, self.handles, settings.state.keep, self._told))
+        stack.push_async_callback(_ended, upkeep)
         for chat in await listen(host, settings.channels, self._told):
             stack.push_async_callback(_ended, chat)
         if settings.rpc is not None:

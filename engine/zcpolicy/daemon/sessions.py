@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import sub
 from secrets import token_hex
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from zcpolicy.exact import is_list
@@ -50,7 +51,7 @@ class Seat:
     """One conversation with one agent: its session, its transcript, and one turn at a time.
 
     `agent`: whose it is, once it has had a turn. `paused`: the turn that waits for an answer. `order`: of the turn that is
-    under way; None: none is.
+    under way; None: none is. `opened`: seconds since the epoch.
     """
 
     session: Session
@@ -59,6 +60,7 @@ class Seat:
     paused: TurnState | None = None
     order: "Order | None" = None
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    opened: float = field(default_factory=time)
 
     def said(self, text: str) -> tuple[Message, ...]:
         """The transcript with something new said. A turn that still waits is given up: its calls are not made."""
@@ -126,6 +128,10 @@ class Sessions:
             if not theirs:
                 del self._of_client[seat.session.client]
             self.ended(seat)
+
+    def seats(self) -> tuple[Seat, ...]:
+        """All that are open, the one that was opened first at the beginning."""
+        return tuple(self._seats.values())
 
     def seat(self, session: str) -> Seat | None:
         """An open session by its id."""

@@ -68,11 +68,13 @@ class PolicySettings:
 @dataclass(frozen=True, slots=True)
 class StateSettings:
     """`folder`: for all that the daemon keeps. `ledger`: `sqlite` (in the folder), `memory`, a `redis://` URL without a
-    password, or where the URL is found.
+    password, or where the URL is found. `keep`: seconds for which charges are kept, at least; what a window of the policy reaches is
+    kept in any case. None: nothing is ever forgotten.
     """
 
     folder: str
     ledger: str | Secret = "sqlite"
+    keep: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
