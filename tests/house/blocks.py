@@ -34,7 +34,7 @@ class Block:
     @property
     def where(self) -> str:
         """The block's place, for messages and test names."""
-        return f"{self.file.relative_to(ROOT)}:{self.line}"
+        return f"{self.file.relative_to(ROOT) if self.file.is_relative_to(ROOT) else self.file.name}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
