@@ -45,7 +45,7 @@ SEALED = {  # the makers of sealed objects
 }  # fmt: skip
 
 CALLER, TWO_CLIENTS = "zcpolicy/state/caller.py", "zcpolicy/state/two_clients.py"
-SEALED_STATE = {CALLER, "zcpolicy/state/contract.py", "zcpolicy/state/secret.py"}
+SEALED_STATE = {CALLER, "zcpolicy/state/contract.py"}
 
 PLACES: dict[str, set[str]] = {
     # executions
@@ -100,7 +100,7 @@ PLACES: dict[str, set[str]] = {
     FOREIGN: {RESOLVER, "zcpolicy/operands.py", "zcpolicy/program.py"},
     "_records": {SCOPED},
     "_all_held": {"zcpolicy/loop/admitted.py"},
-    ".__new__": {*SEALED, *SEALED_STATE, SCOPED, TICKETS, "zcpolicy/records.py"},
+    ".__new__": {*SEALED, *SEALED_STATE, "zcpolicy/state/secret.py", SCOPED, TICKETS, "zcpolicy/records.py"},
     ".__setattr__": {"zcpolicy/sealed.py"},
     "import put": {*SEALED, *SEALED_STATE, "zcpolicy/authority.py", "zcpolicy/combine.py", "zcpolicy/facts.py", "zcpolicy/lineage.py", "zcpolicy/sessions.py", "zcpolicy/stack.py"},
     # ways to a name that is not said
@@ -117,7 +117,7 @@ PLACES: dict[str, set[str]] = {
     },
     "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},
-    "vars": {"zcpolicy/prices.py"},
+    "vars": {"zcpolicy/prices.py", "zcpolicy/state/trees.py"},  # the latter: looked for in the text of tools
     "globals": {NAMES, "zcpolicy/state/trees.py"},  # the latter: looked for in the text of tools
     "exec": {"zcpolicy/generate.py", "zcpolicy/predicates/shell_launch.py"},  # the latter: a command of the shell
     "eval": {"zcpolicy/predicates/shell_dress.py"},  # likewise
@@ -127,9 +127,10 @@ PLACES: dict[str, set[str]] = {
     "pkgutil": {"policy_lang/syntax/tables.py"},
     "pickle": {"policy_lang/cache.py"},
     ".modules": {"policy_lang/cache.py"},
-    "__dict__": {"zcpolicy/exact.py", "zcpolicy/sealed.py", "zcpolicy/state/secret.py"},
+    "__dict__": {"zcpolicy/exact.py", "zcpolicy/sealed.py", "zcpolicy/state/secret.py", "zcpolicy/state/trees.py"},
     "import hidden": {
         "zcpolicy/budgets.py", "zcpolicy/combine.py", "zcpolicy/execution.py", "zcpolicy/program.py", "zcpolicy/resolver.py", "zcpolicy/stack.py",
+        "zcpolicy/state/secret.py",
     },
     "import deciders_of": {"zcpolicy/execution.py", "zcpolicy/resolver.py"},
     "__getattribute__": {"zcpolicy/combine.py"},
