@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -240,6 +241,87 @@ def test_a_tool_of_the_operators_own(file: Path, monkeypatch: pytest.MonkeyPatch
     assert gone.read_text() == "x"
 
 
+NOTES = """
+from zcpolicy import HostTool
+from zcpolicy.state.contract import Contract, Handle
+from zcpolicy.state.handles.rate_limiter import RateLimiter
+
+class Notes(Handle):
+    contract = Contract(
+        holds="notes", owner="host", concurrency="lock", isolation="client", reload="re-resolved",
+        depends=frozenset({"config"}),
+    )
+    def __init__(self): self.entries = {}
+    def _view(self, scope): return self.entries.setdefault(scope.key, [])
+    def _held(self): return []
+
+class Tool:
+    def __init__(self, notes, rates, heading): self.notes, self.rates, self.heading = notes, rates, heading
+    def tools(self):
+        return [HostTool("clock", "Notes.", {"type": "object", "properties": {}}, self.run)]
+    async def run(self, arguments, context):
+        self.rates.scoped(context.caller).take("draw")
+        view = self.notes.scoped(context.caller)
+        view.append("x")
+        return f"{self.heading}: {len(view)}"
+
+def make(given):
+    return Tool(given.handle(Notes), given.handle(RateLimiter), given.settings["heading"])
+"""
+FACTORY = """
+[[tools.factory]]
+make = "MODULE:make"
+settings = { heading = "notes" }
+handles = ["MODULE:Notes"]
+[rates]
+draw = "2 per hour"
+"""
+
+
+def _own_notes(file: Path, monkeypatch: pytest.MonkeyPatch, module: str, more: str) -> None:
+    (file.parent / f"{module}.py").write_text(NOTES)
+    monkeypatch.setattr(sys, "path", [str(file.parent), *sys.path])
+    lay(file.parent, steps=[call("clock"), call("clock"), call("clock"), "told"], more=more.replace("MODULE", module))
+    policy = POLICY.replace("agent aide", "tool clock() risk read\nagent aide", 1)
+    (file.parent / "team.zcpolicy").write_text(policy.replace("allow memory_store,", "allow clock, memory_store,"))
+
+
+def test_a_factory_has_settings_a_handle_and_a_rate(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _own_notes(file, monkeypatch, "own_notes", FACTORY)
+
+    async def story() -> None:
+        async with serving(file) as (daemon, client):
+            assert (await client.post("/turn", json=TURN)).json()["text"] == "told"
+            assert daemon.operating().status()["tools"]["own_notes:make"]["handles"] == [
+                "own_notes:Notes",
+                "rate_limiter",
+            ]
+            assert daemon.handles.to_json()["rate_limiter"]["count"] == 1
+
+    asyncio.run(story())
+    ends = [one for one in _log(file) if one["kind"] == "finished" and one["tool"] == "clock"]
+    assert [one["ok"] for one in ends] == [True, True, False]
+
+
+LACKING: dict[str, tuple[str, str, str]] = {
+    "no setting": ('settings = { heading = "notes" }\n', "", r"`lack_0:make` cannot be constructed: KeyError: 'heading', at .*/lack_0\.py:27$"),
+    "no handle": ('handles = ["MODULE:Notes"]\n', "", "the host has no handle of type `Notes`; there is `parent_tools`"),
+    "no rate": ('[rates]\ndraw = "2 per hour"\n', "", "the host has no handle of type `RateLimiter`; there is `parent_tools`"),
+    "a handle that is none": ("MODULE:Notes", "MODULE:dict", "`lack_3` has no function or class `dict`"),
+    "a handle that is another thing": ("MODULE:Notes", "builtins:dict", "the handle `builtins:dict` cannot be made: TypeError: `builtins:dict` is no handle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LACKING)
+def test_a_factory_that_is_not_given_what_it_asks_for_ends_the_start(
+    file: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    there, instead, said = LACKING[what]
+    _own_notes(file, monkeypatch, f"lack_{[*LACKING].index(what)}", FACTORY.replace(there, instead))
+    with pytest.raises(StartFailed, match=said):
+        starts(settings_of(file))
+
+
 # --- what cannot start ---------------------------------------------------------------------------------------------------
 
 
@@ -296,19 +378,29 @@ def test_what_cannot_start_says_one_line_and_lets_go_of_all(file: Path, what: st
     break_it, said = UNSTARTABLE[what]
     settings = settings_of(file)
     break_it(file)
-    before = _open_files()
+    before = _at_rest()
     with pytest.raises(StartFailed, match=r"\A[^\n]+\Z") as raised:
         starts(settings)
     assert said in str(raised.value)
     for _ in range(100):  # what watches files lets go of them in a thread of its own
-        if _open_files() == before:
+        if not _open_files() - before:
             break
         time.sleep(0.05)
-    assert _open_files() == before
+    assert not _open_files() - before
 
 
-def _open_files() -> list[str]:
-    return sorted(str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.is_symlink())
+def _open_files() -> Counter[str]:
+    return Counter(str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.is_symlink())
+
+
+def _at_rest() -> Counter[str]:
+    """What is open once nothing has been let go of for a while: what watched files for an earlier test may still be about to."""
+    found, quiet = _open_files(), 0
+    while quiet < 10:
+        time.sleep(0.05)
+        now = _open_files()
+        found, quiet = now, quiet + 1 if now == found else 0
+    return found
 
 
 def test_a_port_that_is_taken(file: Path) -> None:
