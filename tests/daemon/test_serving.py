@@ -431,7 +431,8 @@ def test_an_open_address_without_tokens(file: Path) -> None:
     token(file, "ann")
     file.write_text(file.read_text().replace("port = 0", 'address = "0.0.0.0"\nport = 0'))
     settings = settings_of(file)
-    (file.parent / "var/tokens.json").unlink()
+    for name in ("tokens.json", "tokens.json.lock"):
+        (file.parent / "var" / name).unlink()
 
     async def story() -> None:
         with pytest.raises(StartFailed, match=r"others can reach `0\.0\.0\.0`, and nobody has a token yet"):
