@@ -5,25 +5,20 @@ In: JSON text. Out: a `Session`, a `Narrowing`. Errors name the key; an unknown 
 
 from __future__ import annotations
 
-from math import inf
-
 from policy_lang.cli.errors import CommandError
 from policy_lang.cli.words import nearest
 from zcpolicy.call import Malformed, read_json
-from zcpolicy.facts import Entry, FactsError, Narrowing, Session
+from zcpolicy.exact import is_list, is_object
+from zcpolicy.facts import FactsError, Narrowing, Session
+from zcpolicy.facts_json import ENTRY_KEYS, SESSION_KEYS, list_in, misfit, session_of, texts_in, tool_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from zcpolicy.facts import ToolName
     from zcpolicy.program import Program
 
-_SESSION = (
-    "cwd", "interactive", "platform", "env", "server_cwd", "supplies_defaults", "context", "labels", "history", "client",
-)  # fmt: skip
 _NARROWING = ("only", "deny", "ask", "autonomy", "limits", "exclude_memory")
-_ENTRY = ("tool", "args", "ok", "at")
 
 
 def session_from(text: str | None, *, lasting: bool = False, client: str = "") -> Session:
@@ -35,21 +30,15 @@ def session_from(text: str | None, *, lasting: bool = False, client: str = "") -
     Raises:
         CommandError: not JSON, an unknown key, a value of another kind.
     """
-    said = _object(text or "{}", "--session", _SESSION)
+    said = _object(text or "{}", "--session", SESSION_KEYS)
     said.setdefault("interactive", True)
-    said["id"] = "" if lasting else "one call"  # "": no other's
-    if "history" in said:
-        said["history"] = [_entry(entry) for entry in _list(said["history"], "--session", "history")]
-    for key in ("env", "server_cwd", "context"):
-        if key in said and not _is_object(said[key]):
-            raise _wrong("--session", key, "an object")
-    if "labels" in said:
-        said["labels"] = _texts(said["labels"], "--session", "labels")
-    if "client" in said and not (isinstance(said["client"], str) and said["client"]):
-        raise _wrong("--session", "client", "text that is not empty")
-    said.setdefault("client", client)
+    if client:
+        said.setdefault("client", client)
+    for entry in said["history"] if is_list(said.get("history")) else ():
+        if is_object(entry):
+            _known(entry, "--session: history", ENTRY_KEYS)
     try:
-        return Session(**said)
+        return session_of(said, id="" if lasting else "one call")  # "": no other's
     except FactsError as error:
         raise CommandError(f"--session: {error}") from None
 
@@ -79,17 +68,17 @@ def narrowing_from(text: str | None, program: Program) -> Narrowing | None:
     if text is None:
         return None
     said = _object(text, "--narrow", _NARROWING)
-    for key in ("only", "deny", "ask"):
-        if key in said:
-            said[key] = [_tool(one, "--narrow", key) for one in _list(said[key], "--narrow", key)]
-    if "limits" in said:
-        said["limits"] = _texts(said["limits"], "--narrow", "limits")
-    if not isinstance(said.get("autonomy", ""), dict | str):
-        raise _wrong("--narrow", "autonomy", "a level or an object")
     from zcpolicy.narrowing import refuse_unknown
     from zcpolicy.refusals import ResolveError
 
     try:
+        for key in ("only", "deny", "ask"):
+            if key in said:
+                said[key] = [tool_in(one, key) for one in list_in(said[key], key)]
+        if "limits" in said:
+            said["limits"] = texts_in(said["limits"], "limits")
+        if not isinstance(said.get("autonomy", ""), dict | str):
+            raise misfit("autonomy", "a level or an object")
         found = Narrowing(**said)
         refuse_unknown(found, program.tools)
     except (FactsError, ResolveError) as error:
@@ -104,7 +93,7 @@ def _object(text: str, option: str, keys: tuple[str, ...]) -> dict[str, Any]:
         raise CommandError(
             f"{option}: {str(error).replace('the arguments are', 'the text is').replace('the arguments', 'the text')}"
         ) from None
-    if not _is_object(read):
+    if not is_object(read):
         raise CommandError(f"{option}: the text is not a JSON object")
     return _known(read, option, keys)
 
@@ -118,64 +107,5 @@ def _known(read: dict[str, Any], option: str, keys: tuple[str, ...]) -> dict[str
     return dict(read)
 
 
-def _entry(read: Any) -> Entry:
-    if not _is_object(read):
-        raise _wrong("--session", "history", "a list of objects")
-    said = _known(read, "--session: history", _ENTRY)
-    if "tool" not in said:
-        raise CommandError("--session: an entry of `history` has no `tool`")
-    arguments, ok, at = said.get("args", {}), said.get("ok", True), said.get("at", 0)
-    if not _is_object(arguments):
-        raise _wrong("--session: history", "args", "an object")
-    if not isinstance(ok, bool):
-        raise _wrong("--session: history", "ok", "true or false")
-    return Entry(_tool(said["tool"], "--session: history", "tool"), arguments, ok=ok, at=_seconds(at))
-
-
-def _seconds(at: Any) -> float:
-    try:
-        seconds = inf if isinstance(at, bool | str) else float(at)
-    except (TypeError, OverflowError):
-        seconds = inf
-    if abs(seconds) == inf:
-        raise _wrong("--session: history", "at", "a number of seconds")
-    return seconds
-
-
-def _tool(read: Any, option: str, key: str) -> ToolName:
-    """`"name"` of the host, `["server", "name"]` of an MCP server."""
-    if isinstance(read, str):
-        return read
-    if _is_list(read) and len(read) == 2 and all(isinstance(part, str) for part in read):
-        return (str(read[0]), str(read[1]))
-    raise _wrong(option, key, 'a tool: `"name"`, or `["server", "name"]`')
-
-
-def _texts(read: Any, option: str, key: str) -> list[str]:
-    found = _list(read, option, key)
-    if not all(isinstance(one, str) for one in found):
-        raise _wrong(option, key, "a list of strings")
-    return found
-
-
-def _list(read: Any, option: str, key: str) -> list[Any]:
-    if not _is_list(read):
-        raise _wrong(option, key, "a list")
-    found: list[Any] = read
-    return found
-
-
-def _wrong(option: str, key: str, wanted: str) -> CommandError:
-    return CommandError(f"{option}: `{key}` must be {wanted}")
-
-
 def _shown(key: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in key[:60])
-
-
-def _is_object(read: object) -> bool:
-    return isinstance(read, dict)
-
-
-def _is_list(read: object) -> bool:
-    return isinstance(read, list)
