@@ -27,6 +27,7 @@ NEEDS: dict[str, tuple[str, str]] = {
     "import zcpolicy.loop.pydantic_ai": ("a model of pydantic-ai", "pydantic-ai"),
     "from zcpolicy import PydanticAiModel": ("a model of pydantic-ai", "pydantic-ai"),
     "import zcpolicy.daemon.paths.gateway": ("the gateway", "gateway"),
+    "import zcpolicy.hosts.authzen": ("the Authorization API", "gateway"),
     "import zcpolicy.daemon.listening": ("the gateway's server", "gateway"),
     "import zcpolicy.daemon.telemetry": ("telemetry", "otel"),
     "from zcpolicy import GenaiPrices; GenaiPrices()": ("the public list of prices", "prices"),

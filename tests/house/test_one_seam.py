@@ -21,8 +21,8 @@ RESOLVER, EXECUTION, TICKETS = "zcpolicy/resolver.py", "zcpolicy/execution.py", 
 GATE, BATCH, CONTEXT, LOOP = (f"zcpolicy/loop/{one}.py" for one in ("gate", "batch", "context", "loop"))
 ASSEMBLY, SCOPED = "zcpolicy/registry/assemble.py", "zcpolicy/registry/scoped.py"
 PATHS = {f"zcpolicy/daemon/paths/{one}.py" for one in ("channel", "rpc", "gateway", "run", "delegate", "step")}
-DECIDING = {  # programs of the command line and of the tests in policy files: they decide, and run nothing
-    "policy_lang/testing.py", "policy_lang/checks/witness.py", "policy_lang/cli/decide.py", "policy_lang/cli/resolve.py",
+DECIDING = {  # programs of the command line and of the tests in policy files, searches over HTTP: they decide, and run nothing
+    "zcpolicy/hosts/authzen/search.py", "policy_lang/testing.py", "policy_lang/checks/witness.py", "policy_lang/cli/decide.py", "policy_lang/cli/resolve.py",
 }  # fmt: skip
 FILES = {  # of the file system: `Path.resolve`, and links that a session resolves
     "policy_lang/cli/compile_.py", "policy_lang/cli/tools.py", "policy_lang/fixes.py", "policy_lang/gather.py", "policy_lang/syntax/tables.py",
@@ -77,7 +77,7 @@ PLACES: dict[str, set[str]] = {
     ".turn": {HOST, "zcpolicy/parity/reference.py", *PATHS, *TURNS},
     "._turn": {HOST, "zcpolicy/daemon/paths/gateway.py", "zcpolicy/daemon/paths/rpc.py"},
     # models: `stream` is also the body of a request or of an answer over HTTP
-    ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py", "policy_lang/cli/server_url.py"},
+    ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py", "zcpolicy/hosts/authzen/http.py", "policy_lang/cli/server_url.py"},
     # calls and tools
     ".permit": {"zcpolicy/registry/capabilities.py", "policy_lang/cli/decide.py", "policy_lang/testing.py"},
     ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE, "zcpolicy/daemon/approvals.py"},
