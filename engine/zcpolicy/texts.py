@@ -76,6 +76,7 @@ def for_person(decision: Decision) -> str:
 def for_log(decision: Decision) -> str:
     """One line of JSON: who, what, which answer, by which rules."""
     session, lacks = decision.facts, decision.lacks
+    because = [*dict.fromkeys(rule.because for rule in decision.rules if rule.because)]
     return json_text(
         {
             "effect": decision.effect,
@@ -88,6 +89,7 @@ def for_log(decision: Decision) -> str:
             "rules": [f"{place[0]}:{place[1]}" for place in (rule.place for rule in decision.rules) if place],
             "digest": decision.digest,
             "generation": decision.generation,
+            **({"because": because} if because else {}),
             **({"lacks": lacks} if lacks else {}),
             **({"note": decision.note} if decision.note else {}),
         }

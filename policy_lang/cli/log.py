@@ -178,22 +178,40 @@ def _line(line: "Line") -> Iterator[Piece]:
     decision: Any = said.pop("decision", None)
     if is_object(decision):
         yield Piece(f" {visible(str(said.pop('phase', '')))} ")
-        yield from _decision(decision)
+        yield from _decision(decision, said)
     elif decision is not None:
         said["decision"] = decision
     yield Piece(f" {shown(said)}\n" if said else "\n")
 
 
-def _decision(decision: dict[str, Any]) -> Iterator[Piece]:
-    """A call as people say it."""
+def _decision(decision: dict[str, Any], said: dict[str, Any]) -> Iterator[Piece]:
+    """A call as people say it. Takes out of `said` what is told with it: who said yes or no."""
     from zcpolicy.texts import json_text as shown
 
-    tool, rules, effect = decision.get("tool"), decision.get("rules"), str(decision.get("effect"))
+    tool, effect, generation = decision.get("tool"), str(decision.get("effect")), decision.get("generation")
     name = "/".join(map(str, tool)) if is_list(tool) else str(tool)
     yield Piece(f"{visible(name)} {shown(decision.get('arguments'))} ")
-    yield Piece(visible(f"{effect} ({decision.get('reason')})"), "good" if effect == "allow" else "warning")
-    if is_list(rules) and rules:
-        yield Piece(f" by {visible(', '.join(map(str, rules)))}")
+    reason = str(said.pop("reason", None) or decision.get("reason"))
+    yield Piece(visible(f"{effect} ({reason})"), "good" if effect == "allow" else "warning")
+    if rules := _joined(decision.get("rules")):
+        yield Piece(f" by {rules}")
+    if people := _joined(said.pop("by", None)):
+        yield Piece(f", {'no' if effect == 'deny' else 'yes'} of {people}")
+    note = said.pop("note", None) if people else decision.get("note")
+    notes = [*_each(decision.get("because")), *_each(note)]
+    if notes:
+        yield Piece(f": {visible('; '.join(notes))}")
+    if generation is not None:
+        yield Piece(f", generation {visible(str(generation))}", "faint")
+
+
+def _joined(value: Any) -> str:
+    return visible(", ".join(_each(value)))
+
+
+def _each(value: Any) -> list[str]:
+    """One text, or several; those that say something."""
+    return [str(one) for one in (value if is_list(value) else [value]) if one]
 
 
 def _moment(option: str, text: str | None) -> str | None:

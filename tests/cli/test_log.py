@@ -123,6 +123,41 @@ def test_what_a_log_says(cli: Cli, log: Path) -> None:
     assert cli("log", "show", "log", "--format", "plain").out == ran.out
 
 
+CALLS: dict[str, tuple[dict[str, object], dict[str, object], str]] = {
+    "why, and under which policy": (
+        {"effect": "deny", "reason": "denied", "rules": ["a:3"], "because": ["no pushes"], "generation": 7}, {"phase": "refused", "reason": "denied"},
+        "refused look {} deny (denied) by a:3: no pushes, generation 7",
+    ),
+    "what was wrong": (
+        {"effect": "deny", "reason": "malformed", "note": "`at` is missing", "generation": 1}, {"phase": "refused", "reason": "malformed"},
+        "refused look {} deny (malformed): `at` is missing, generation 1",
+    ),
+    "a person's no": (
+        {"effect": "deny", "reason": "denied", "rules": ["a:3"], "note": "somebody was asked, and said no", "generation": 1},
+        {"phase": "refused", "reason": "rejected", "by": ["ann"], "note": "not\ntoday"},
+        "refused look {} deny (rejected) by a:3, no of ann: not\\ntoday, generation 1",
+    ),
+    "a person's yes": (
+        {"effect": "ask", "reason": "asked", "rules": ["a:3"], "generation": 1}, {"phase": "admitted", "by": ["ann", "bob"]},
+        "admitted look {} ask (asked) by a:3, yes of ann, bob, generation 1",
+    ),
+    "what fits nothing": (
+        {"effect": "deny", "reason": "denied", "rules": 3, "because": {"a": 1}}, {"phase": "refused", "by": 5, "note": None},
+        "refused look {} deny (denied) by 3, no of 5: {'a': 1}",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_what_a_line_says_of_a_call(cli: Cli, tmp_path: Path, case: str) -> None:
+    decision, data, expected = CALLS[case]
+    whole: dict[str, object] = {"tool": "look", "arguments": {}, **decision}
+    with DecisionLog(tmp_path / "log", clock=lambda: NOON) as log:
+        log(told("call", by("a", "c", "s", "rpc"), **data, decision=json.dumps(whole)))
+    ran = cli("log", "show", "log", "--kind", "call")
+    assert ran.out == f"2027-01-15 08:00:00.000 call       a c s rpc: {expected}\n"
+
+
 FILTERS: dict[tuple[str, ...], list[int]] = {
     (): [1, 2, 3, 4, 5, 6, 7],
     ("--client", "bob"): [4],

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import gc
+import json
 import pickle
 import re
 from collections.abc import Awaitable, Callable
@@ -15,8 +16,9 @@ import pytest
 
 import policy_lang
 from tests.loop.stage import TOOLS, Stage, play, stage
+from tests.person import Person
 from zcpolicy import PermitError, Session
-from zcpolicy.approvals.question import Approve, Approvers
+from zcpolicy.approvals.question import Approve, Approvers, Reject
 from zcpolicy.authority import SealError
 from zcpolicy.events import Event
 from zcpolicy.ledgers.memory import MemoryLedger
@@ -504,3 +506,23 @@ def test_what_a_call_was_given_ends_with_it() -> None:
     with pytest.raises(PermitError):
         context.later()
     assert on.names == ["look"]
+
+
+def test_a_calls_line_says_who_said_yes_or_no() -> None:
+    on = stage('allow look; ask look because "people look first"')
+    person = Person(Approve(by="ann"), Reject("not on a friday", by="bob"))
+    on.approvers = Approvers(person)
+
+    async def whole() -> None:
+        call = await admitted_by(on)
+        assert isinstance(call, Admitted)
+        await call.abandon()
+        assert isinstance(await admitted_by(on, arguments={"at": "y"}), Refused)
+
+    asyncio.run(whole())
+    lines = [event.data for event in on.events if event.kind == "call"]
+    told = [(one["phase"], one.get("reason"), one.get("by"), one.get("note")) for one in lines]
+    assert told == [
+        ("admitted", None, ["ann"], None), ("abandoned", None, None, None), ("refused", "rejected", ["bob"], "not on a friday"),
+    ]  # fmt: skip
+    assert [json.loads(one["decision"])["because"] for one in lines] == [["people look first"]] * 3

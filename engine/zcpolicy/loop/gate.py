@@ -187,7 +187,8 @@ class _Wanted:
     def refused(self, decision: Decision, said: Refusal | None = None) -> Refused:
         reason, text = (said.reason, said.text) if said is not None else (decision.reason, decision.for_model)
         text = _REPEATED if decision.note == _MADE_BEFORE else text
-        report_call(self.io, "refused", decision, self.key, reason=reason)
+        no: dict[str, object] = {"by": [said.by], "note": said.note} if said is not None and said.rejected else {}
+        report_call(self.io, "refused", decision, self.key, reason=reason, **no)
         return Refused(decision, reason, text)
 
     async def attempt(self) -> Admitted | Decision:
@@ -200,7 +201,8 @@ class _Wanted:
                 return found
             (it,) = taken
             log = it.decision.for_log
-            report_call(self.io, "admitted", it.decision, self.key, log=log)
+            yes: dict[str, object] = {"by": [*self.approved.by]} if self.approved is not None and it.decision.effect == "ask" else {}
+            report_call(self.io, "admitted", it.decision, self.key, log=log, **yes)
             return admitted(it, self.key, self.io, log, edited=self.edited)
         except BaseException:
             for it in taken:
