@@ -187,7 +187,7 @@ class _Wanted:
     def refused(self, decision: Decision, said: Refusal | None = None) -> Refused:
         reason, text = (said.reason, said.text) if said is not None else (decision.reason, decision.for_model)
         text = _REPEATED if decision.note == _MADE_BEFORE else text
-        no: dict[str, object] = {"by": [said.by], "note": said.note} if said is not None and said.rejected else {}
+        no: dict[str, Any] = {"by": [said.by], "note": said.note} if said is not None and said.rejected else {}
         report_call(self.io, "refused", decision, self.key, reason=reason, **no)
         return Refused(decision, reason, text)
 
@@ -201,7 +201,8 @@ class _Wanted:
                 return found
             (it,) = taken
             log = it.decision.for_log
-            yes: dict[str, object] = {"by": [*self.approved.by]} if self.approved is not None and it.decision.effect == "ask" else {}
+            said = self.approved if it.decision.effect == "ask" else None
+            yes: dict[str, Any] = {} if said is None else {"by": [*said.by]}
             report_call(self.io, "admitted", it.decision, self.key, log=log, **yes)
             return admitted(it, self.key, self.io, log, edited=self.edited)
         except BaseException:
