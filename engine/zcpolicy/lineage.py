@@ -46,11 +46,11 @@ def session_for(session: Session | None, parent: ResolvedAgentExecution | None) 
         return above
     if session.client not in ("", above.client):
         raise ResolveError("this session is of another client than the delegator's")
-    if session.client != above.client:  # it was given none
-        put(session, "client", above.client)
     outer = _stands_above(session, above)
     if not outer:
         _must_be_of(session, parent)
+    if session.client != above.client:  # it was given none
+        put(session, "client", above.client)
     session.mark(above.labels)
     session.interactive = session.interactive and above.interactive
     if session.above is None and not outer:

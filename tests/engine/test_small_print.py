@@ -296,8 +296,8 @@ def test_a_child_in_the_session_of_its_delegator() -> None:
     resolver = Resolver(program([SAY], body("a", ALLOW, delegate={"to": {"b": {}}}), body("b", ALLOW)))
     above = resolver.resolve("a", session=Session())
     assert resolver.resolve("b", parent=above, session=above.session).session.above is None
-    elsewhere = Session()
-    assert resolver.resolve("b", parent=above, session=Session(above=elsewhere)).session.above is elsewhere
+    with pytest.raises(ResolveError, match="this session stands below another than the delegator's"):
+        resolver.resolve("b", parent=above, session=Session(above=Session()))
     assert resolver.resolve("b", parent=above, session=Session()).session.above is above.session
 
 
