@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "resolve": "show all that an agent gets",
     "explain": "print the page of a diagnostic",
     "parity": "show which path of a host, ours or your own, enforces which setting",
+    "hook": "decide the calls of a coding agent: Claude Code, Codex, Gemini, Copilot, Cursor, VS Code",
     "serve": "serve agents to clients, until it is told to stop",
     "token": "give out, list and revoke the tokens of the daemon's clients",
     "approvals": "see and answer what waits for an operator of the daemon",
@@ -32,7 +33,7 @@ COMMANDS: Final = {
     "completion": "print the completion script of a shell",
 }
 """Every command and what it does; `policy_lang.cli.NAME` holds it as `command`."""
-_MODULES: Final = {"compile": "compile_", "init": "init_", "decide": "decide_words"}
+_MODULES: Final = {"compile": "compile_", "init": "init_", "decide": "decide_words", "hook": "hook_words"}
 
 COMPLETE_VARIABLE: Final = "_ZCPOLICY_COMPLETE"
 

@@ -1,8 +1,8 @@
 """The command line: `zcpolicy COMMAND …`.
 
 In: the arguments of the process. Out: an exit status, and text on the two streams. Nothing leaves as a traceback:
-what nobody foresaw is one line on stderr and status 2. `decide` is dispatched before click is imported, and before
-any environment variable is looked at.
+what nobody foresaw is one line on stderr and status 2. `decide` and `hook` are dispatched before click is imported, and
+before any environment variable is looked at.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ def _run(words: list[str]) -> int:
         from policy_lang.cli.decide import run
 
         return run(words[1:])
+    if words[:1] == ["hook"]:
+        from policy_lang.cli.hook import run as run_hook
+
+        return run_hook(words[1:])
     from policy_lang.cli.app import run_app
 
     return run_app(words)

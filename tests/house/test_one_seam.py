@@ -23,6 +23,7 @@ ASSEMBLY, SCOPED = "zcpolicy/registry/assemble.py", "zcpolicy/registry/scoped.py
 PATHS = {f"zcpolicy/daemon/paths/{one}.py" for one in ("channel", "rpc", "gateway", "run", "delegate", "step")}
 DECIDING = {  # programs of the command line and of the tests in policy files, searches over HTTP: they decide, and run nothing
     "zcpolicy/hosts/authzen/search.py", "policy_lang/testing.py", "policy_lang/checks/witness.py", "policy_lang/cli/decide.py", "policy_lang/cli/resolve.py",
+    "zcpolicy/hosts/hook/deciding.py",  # other people's agents: they run what it permits
 }  # fmt: skip
 FILES = {  # of the file system: `Path.resolve`, and links that a session resolves
     "policy_lang/cli/compile_.py", "policy_lang/cli/tools.py", "policy_lang/fixes.py", "policy_lang/gather.py", "policy_lang/syntax/tables.py",
@@ -30,6 +31,7 @@ FILES = {  # of the file system: `Path.resolve`, and links that a session resolv
 }  # fmt: skip
 TURNS = {  # the `turn` of a session, of a charge, of an identity: its name
     EXECUTION, LOOP, "zcpolicy/facts.py", "zcpolicy/identity.py", "zcpolicy/ledgers/book.py", "zcpolicy/loop/turn.py", "zcpolicy/pots.py",
+    "zcpolicy/hosts/hook/deciding.py", "zcpolicy/hosts/hook/kept.py",
 }  # fmt: skip
 RUNS = {  # the `run` of a decision, of a reader, of an event loop
     EXECUTION, LOOP, GATE, BATCH, CONTEXT, "zcpolicy/approvals/ask.py", "zcpolicy/approvals/asking.py", "zcpolicy/approvals/binding.py",
@@ -79,7 +81,7 @@ PLACES: dict[str, set[str]] = {
     # models: `stream` is also the body of a request or of an answer over HTTP
     ".stream": {"zcpolicy/loop/asked_model.py", "zcpolicy/daemon/paths/gateway.py", "zcpolicy/hosts/authzen/http.py", "policy_lang/cli/server_url.py"},
     # calls and tools
-    ".permit": {"zcpolicy/registry/capabilities.py", "policy_lang/cli/decide.py", "policy_lang/testing.py"},
+    ".permit": {"zcpolicy/registry/capabilities.py", "policy_lang/cli/decide.py", "policy_lang/testing.py", "zcpolicy/hosts/hook/deciding.py"},
     ".approvals": {"zcpolicy/authority.py", EXECUTION, GATE, "zcpolicy/daemon/approvals.py"},
     "admit": {NAMES, GATE, BATCH, CONTEXT},
     "admit_all": {NAMES, GATE, CONTEXT},
