@@ -161,3 +161,4 @@ ABSENT_SERVER: Final = _warning("ZC6103", "server that the settings do not have"
 ABSENT_MODEL: Final = _warning("ZC6104", "agent without a model")
 ABSENT_SECRET: Final = _warning("ZC6105", "secret that is not there")
 UNANSWERED_ROUTE: Final = _warning("ZC6106", "route that nobody answers")
+UNCOMPARED_SERVER: Final = _warning("ZC6107", "drift that nobody looks for")

@@ -31,6 +31,7 @@ def judge_together(settings: Settings, top: Table, program: Program) -> None:
     _ways_in(settings, top, program, reached)
     _servers(settings, top, program, reached)
     _routes(settings, top, program)
+    _drift(settings, top, program)
 
 
 def _known(
@@ -134,10 +135,7 @@ def _servers(settings: Settings, top: Table, program: Program, reached: dict[str
 
 def _routes(settings: Settings, top: Table, program: Program) -> None:
     """Who is asked by a route: the daemon has nobody but operators."""
-    head = head_of(program)
-    bodies: list[Any] = [head["ceiling"], *head["skills"].values()]
-    bodies += [data["body"] for name in program.agents if (data := agent_of(program, name)) is not None]
-    said: list[Any] = [body.get("approval", {}) for body in bodies]
+    said: list[Any] = [body.get("approval", {}) for body in _bodies(program)]
     asked = {route for one in said for key in ("routes", "fallback") for route in one.get(key, ())}
     for number, route in enumerate(settings.operators.routes):
         _known(top, route, sorted(asked), "route", ("approvals", "routes", number))
@@ -147,6 +145,22 @@ def _routes(settings: Settings, top: Table, program: Program) -> None:
             ("approvals" if "approvals" in top.values else "policy",), on_key=True,
             help=f'write `[approvals]` and `routes = ["{route}"]`: then operators do',
         )  # fmt: skip
+
+
+def _drift(settings: Settings, top: Table, program: Program) -> None:
+    """The daemon does not hold what a server lists beside the catalogue: whoever wrote `on drift` relies on it."""
+    if settings.mcp and any(body.get("drift") for body in _bodies(program)):
+        top.say(
+            codes.UNCOMPARED_SERVER, "live definitions of servers are not compared with the catalogue here: `on drift` has nothing to act on",
+            ("mcp", next(iter(settings.mcp))), on_key=True,
+            help="`zcpolicy tools --check -o FILE` says what a server has changed; pin what its command installs",
+        )  # fmt: skip
+
+
+def _bodies(program: Program) -> list[Any]:
+    head = head_of(program)
+    bodies: list[Any] = [head["ceiling"], *head["skills"].values()]
+    return bodies + [data["body"] for name in program.agents if (data := agent_of(program, name)) is not None]
 
 
 def _who(agents: list[str]) -> str:

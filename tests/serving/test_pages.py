@@ -22,7 +22,8 @@ def test_what_a_page_avoids_has_the_finding_and_what_it_prefers_has_not(
     monkeypatch.setenv("FORGE_AUTHORIZATION", "set")
     for name in ("team.zcpolicy", "answers.json"):
         shutil.copy(ERRORS / name, tmp_path)
-    shutil.copytree(ERRORS / "routed", tmp_path / "routed")
+    for policy in ("routed", "drifting"):
+        shutil.copytree(ERRORS / policy, tmp_path / policy)
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
         file = tmp_path / "daemon.toml"
         file.write_text(block["text"], encoding="utf-8")
