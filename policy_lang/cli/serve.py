@@ -21,6 +21,7 @@ from policy_lang.render.colour import wants_colour
 from policy_lang.render.visible import visible
 
 if TYPE_CHECKING:
+    from policy_lang.serving.checking import Beside
     from zcpolicy.daemon.settings import Settings
 
 
@@ -43,10 +44,10 @@ def command(settings: Path, only_check: bool, style: Style) -> int:
         return int(errors)
     if checked.diagnostics:
         complain(checked.diagnostics, style)
-    return 1 if checked.without_policy is None else _serve(settings, checked.without_policy)
+    return 1 if checked.without_policy is None else _serve(settings, checked.without_policy, checked.beside)
 
 
-def _serve(path: Path, settings: "Settings") -> int:
+def _serve(path: Path, settings: "Settings", beside: "Beside") -> int:
     """A policy with errors, which have been told, is served under the last good one, if there is one.
 
     Raises CommandError where the daemon cannot start.
@@ -61,7 +62,7 @@ def _serve(path: Path, settings: "Settings") -> int:
         )
     sys.path.insert(0, str(path.absolute().parent))  # where tools and chats of the operator's own lie
     try:
-        asyncio.run(Daemon(settings, compile_layers, _told).run())
+        asyncio.run(Daemon(settings, compile_layers, _told, beside).run())
     except StartFailed as failed:
         raise CommandError(f"the daemon cannot start: {failed}") from None
     except Broken:

@@ -4,31 +4,40 @@ In: the path of a file of settings. Out: a `Checked`: settings that can be serve
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from policy_lang import codes
 from policy_lang.compile import Compiled, compile_policy
 from policy_lang.diagnostics import Diagnostic, has_errors, in_order
+from policy_lang.render.plain import plain
 from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import concealed
 from policy_lang.serving.settings import read_settings
+from policy_lang.serving.starting import judge_start
 from policy_lang.serving.together import judge_together
 from zcpolicy.daemon.settings import Settings
+from zcpolicy.program import Program
 from zcpolicy.reload.sources import PolicySource, Unreadable
+
+
+Beside = Callable[[Program], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """`settings` is None with an error among the diagnostics. `files`: how many files were judged. `without_policy`: the
-    settings, where nothing is wrong but the policy: a daemon may still have one that was good.
+    settings, where nothing is wrong but the policy: a daemon may still have one that was good. `beside`: what is wrong between these
+    settings and another policy, a line each.
     """
 
     settings: Settings | None
     diagnostics: tuple[Diagnostic, ...]
     files: int = 1
     without_policy: Settings | None = None
+    beside: Beside = lambda _program: ()
 
 
 def check_settings(path: Path) -> Checked:
@@ -39,12 +48,20 @@ def check_settings(path: Path) -> Checked:
     roots = _roots(read.settings, read.table)
     if not roots:
         return Checked(None, concealed(read.table.found))
+    judge_start(read.settings, read.table)
     compiled = _compiled(roots)
     if compiled.program is not None:
         judge_together(read.settings, read.table, compiled.program)
     found = in_order((*concealed(read.table.found), *compiled.diagnostics))
     sound = None if has_errors(found) else read.settings
-    return Checked(sound, found, 1 + len(roots), None if has_errors(read.table.found) else read.settings)
+    without = None if has_errors(read.table.found) else read.settings
+    return Checked(sound, found, 1 + len(roots), without, partial(_beside, read.settings, read.table))
+
+
+def _beside(settings: Settings, table: Table, program: Program) -> Sequence[str]:
+    top = replace(table, found=[])
+    judge_together(settings, top, program)
+    return plain(concealed(top.found)).splitlines()
 
 
 def _roots(settings: Settings, top: Table) -> Sequence[Path]:

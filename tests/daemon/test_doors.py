@@ -13,7 +13,7 @@ def test_a_client_has_so_many_at_a_time_and_others_theirs() -> None:
         with doors.turn("ann"), doors.turn("ann"):
             with pytest.raises(NotNow, match="as many turns") as refused, doors.turn("ann"):
                 pass
-            assert (refused.value.retry_after, refused.value.closing) == (1.0, False)
+            assert (refused.value.retry_after, refused.value.for_all) == (1.0, False)
             with doors.turn("ben"):
                 assert doors.turns == 3
         with doors.turn("ann"):
@@ -48,7 +48,7 @@ def test_closing_waits_for_those_that_end_in_time() -> None:
         await running
         with pytest.raises(NotNow, match="about to stop") as refused, doors.turn("ann"):
             pass
-        assert (refused.value.retry_after, refused.value.closing) == (5, True)
+        assert (refused.value.retry_after, refused.value.for_all) == (5, True)
 
     asyncio.run(story())
 

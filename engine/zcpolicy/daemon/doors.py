@@ -23,12 +23,15 @@ MAX_CUT_SECONDS: Final = 10.0
 
 
 class NotNow(TurnRefused):
-    """A turn that cannot begin at the moment. `retry_after`: seconds. `closing`: this host begins none any more."""
+    """A turn that cannot begin at the moment. `retry_after`: seconds. `for_all`: this host begins nobody's. `why`: what its operator
+    is told besides, and no client.
+    """
 
-    def __init__(self, message: str, retry_after: float, *, closing: bool) -> None:
+    def __init__(self, message: str, retry_after: float, *, for_all: bool, why: str = "") -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        self.closing = closing
+        self.for_all = for_all
+        self.why = why
 
 
 class Doors:
@@ -58,9 +61,9 @@ class Doors:
             yield
             return
         if self.closing:
-            raise NotNow("the host is about to stop", max(1.0, self._drain), closing=True)
+            raise NotNow("the host is about to stop", max(1.0, self._drain), for_all=True)
         if len(self._tasks) >= MAX_TURNS or (surface not in SURFACES and self._clients[client] >= self._of_client):
-            raise NotNow("there are as many turns under way as there may be", BUSY_SECONDS, closing=False)
+            raise NotNow("there are as many turns under way as there may be", BUSY_SECONDS, for_all=False)
         here, task = object(), asyncio.current_task()
         self._tasks[here] = task
         self._clients[client] += 1
@@ -69,7 +72,7 @@ class Doors:
         except asyncio.CancelledError:
             if task is None or task not in self._cut or task.uncancel() > 0:
                 raise
-            raise NotNow("the host has stopped before the turn was done", max(1.0, self._drain), closing=True) from None
+            raise NotNow("the host has stopped before the turn was done", max(1.0, self._drain), for_all=True) from None
         finally:
             del self._tasks[here]
             self._clients[client] -= 1
@@ -77,15 +80,17 @@ class Doors:
                 del self._clients[client]
             self._changed.set()
 
-    async def close(self) -> None:
-        """Begins no turn any more, waits for those under way, and cuts off those that are still there in the end."""
+    async def close(self) -> int:
+        """Begins no turn any more, waits for those under way, and cuts off those that are still there in the end: how many."""
         self.closing = True
         await self._empty(self._drain)
         for task in self._tasks.values():
             if task is not None:
                 self._cut.add(task)
                 task.cancel()
+        cut = len(self._cut)
         await self._empty(MAX_CUT_SECONDS)
+        return cut
 
     async def _empty(self, seconds: float) -> None:
         try:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from zcpolicy.approvals.asking import at_work
 from zcpolicy.approvals.question import Approvers
-from zcpolicy.daemon.doors import Doors
+from zcpolicy.daemon.doors import Doors, NotNow
 from zcpolicy.daemon.order import Order, TurnRefused, bounds
 from zcpolicy.daemon.paths.delegate import delegated
 from zcpolicy.daemon.schedule import Line
@@ -34,6 +34,9 @@ from zcpolicy.tickets import Ticket, redeemed
 Models = Mapping[str, ResolvedModelAccess] | Callable[[str], ResolvedModelAccess]
 """The model of each agent, by its name. A callable raises LookupError for an agent that has none."""
 
+SUSPENDED_SECONDS: Final = 30.0
+"""After which a client may try again where the policy decides nothing."""
+
 _CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
 """What says that an execution, or its registry, cannot be."""
 
@@ -41,7 +44,7 @@ _CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
 class Host:
     """What a host owns. `approvers`: by surface, `""` for those that are not named. `place`: fills in the facts of a
     new session. `system`: the host's own prompt. `doors`: whether a turn may begin now; by default it always may.
-    `minting`: names its clients; without one their ids last as long as the process.
+    `minting`: names its clients; without one their ids last as long as the process. `assembled`: sees the registry of every turn.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Host:
         system: str = "",
         doors: Doors | None = None,
         minting: Minting | None = None,
+        assembled: Callable[[ScopedToolRegistry], None] = lambda _registry: None,
     ) -> None:
         self.resolver = resolver
         self.sources = sources
@@ -65,6 +69,7 @@ class Host:
         self.sessions = Sessions(place, minting)
         self.system = system
         self.doors = doors if doors is not None else Doors()
+        self._assembled = assembled
 
     def publish(self, program: Program) -> None:
         """A new generation: what runs already takes it on before its next call."""
@@ -76,7 +81,7 @@ class Host:
             with self.doors.turn(order.seat.session.client, surface=order.surface):
                 return await self._turn(order)
         except TurnRefused as refused:
-            self.refused(order, str(refused))
+            self.refused(order, (refused.why if isinstance(refused, NotNow) else "") or str(refused))
             raise
 
     async def _turn(self, order: Order) -> TurnResult:
@@ -109,6 +114,15 @@ class Host:
         finally:
             await registry.close()
 
+    async def remarks(self, order: Order) -> Mapping[str, str]:
+        """Where the host's tools and skills and the policy's do not meet for an agent: as `ScopedToolRegistry.remarks`. Raises TurnRefused."""
+        run = self.execution(order)
+        registry = await self.registry(run, order, listing=True)
+        try:
+            return dict(registry.remarks)
+        finally:
+            await registry.close()
+
     def refused(self, order: Order, why: str) -> None:
         """Puts on record that a turn could not be built."""
         session, above = order.seat.session, order.parent
@@ -119,7 +133,7 @@ class Host:
     # --- the steps of a turn -------------------------------------------------------------------------------------
 
     def execution(self, order: Order) -> ResolvedAgentExecution:
-        """The agent at work, under the newest generation. Raises TurnRefused."""
+        """The agent at work, under the newest generation. Raises TurnRefused, NotNow."""
         if order.seat.agent not in ("", order.agent):
             raise TurnRefused(f"this session is one of agent `{order.seat.agent}`")
         if order.parent is None and at_work():
@@ -136,6 +150,8 @@ class Host:
                 later=order.later,
             )
         except _CANNOT_BE as error:
+            if why := self.resolver.newest.suspended:
+                raise NotNow("no policy is in force here", SUSPENDED_SECONDS, for_all=True, why=why) from None
             raise TurnRefused(str(error)) from None
 
     def resumed(self, ticket: Mapping[str, Any], line: Line) -> ResolvedAgentExecution:
@@ -161,7 +177,7 @@ class Host:
         """Its tools. Raises TurnRefused."""
         site = order.site
         try:
-            return await ScopedToolRegistry.assemble(
+            registry = await ScopedToolRegistry.assemble(
                 run,
                 self.sources,
                 caller_allowed=site.caller_allowed,
@@ -173,6 +189,8 @@ class Host:
             )
         except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
+        self._assembled(registry)
+        return registry
 
     def io(self, order: Order) -> ResolvedIo:
         """Ways to the outside: those of the order, and of everything below it."""

@@ -95,8 +95,9 @@ def _health(shown: Operating) -> list[Route]:
         done, _ = await asyncio.wait((looked(),), timeout=MAX_READY_SECONDS)
         why = [reason for one in done for reason in one.result()] if done else ["it takes too long to tell"]
         told: Json = {"ready": not why}
-        if holder is not None and holder.is_operator and why:
-            told["reasons"] = why
+        if holder is not None and holder.is_operator:
+            absent = shown.absent()
+            told |= ({"reasons": why} if why else {}) | ({"servers": absent} if absent else {})
         return JSONResponse(told, status_code=503 if why else 200)
 
     return [Route("/healthz", alive, methods=["GET"]), Route("/readyz", ready, methods=["GET"])]
@@ -127,7 +128,8 @@ class _Operators:
         if await request.body():
             only(read_object(await request.body()))
         self._note(request, "reload")
-        return JSONResponse(await self.shown.reload())
+        holder: Holder = request.state.holder
+        return JSONResponse(await self.shown.reload(holder.name))
 
     async def _handles(self, request: Request) -> Response:
         asked = dict(request.query_params)

@@ -7,7 +7,7 @@ it keeps, the policy, the host, the ways in. Told to stop, it begins no turn any
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final
@@ -21,14 +21,16 @@ from zcpolicy.daemon.host import Host, Models
 from zcpolicy.daemon.keeping import keep
 from zcpolicy.daemon.log.chain import LogError
 from zcpolicy.daemon.models import models_of
-from zcpolicy.daemon.operating import Operating
+from zcpolicy.daemon.operating import Operating, SettingsFile
 from zcpolicy.daemon.paths.rpc import Rpc
 from zcpolicy.daemon.paths.run import Ran, later
 from zcpolicy.daemon.paths.step import WorkflowStep, run_procedure
 from zcpolicy.daemon.schedule import ScheduleError
+from zcpolicy.daemon.servers import Servers
 from zcpolicy.daemon.sessions import Seat
-from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError
+from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError, rates_of
 from zcpolicy.daemon.supplies import builtin_tools, mcp_servers, skill_sources
+from zcpolicy.daemon.tidings import Tidings, of_reload, of_server, of_start
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
 from zcpolicy.daemon.upkeep import keep_up
@@ -70,16 +72,29 @@ class StartFailed(Exception):
 
 
 class Daemon:
-    """Made of settings; `run` serves. `compiler`: as of `Generations`. `told`: is given a line for whoever watches the daemon."""
+    """Made of settings; `run` serves. `compiler`: as of `Generations`. `told`: is given a line for whoever watches the daemon.
+    `beside`: what is wrong with the settings under a policy, a line each.
+    """
 
-    def __init__(self, settings: Settings, compiler: Compile, told: Callable[[str], None] = lambda _line: None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        compiler: Compile,
+        told: Callable[[str], None] = lambda _line: None,
+        beside: Callable[[Program], Sequence[str]] = lambda _program: (),
+    ) -> None:
         self.settings = settings
+        self._file = SettingsFile(settings.file)
+        self._beside = beside
+        self._findings: tuple[str, ...] = ()
+        self._own: frozenset[str] = frozenset()
+        self._servers = Servers(settings.mcp, self._server_changed)
         self._compiler = compiler
         self._told = told
         self._stopping = asyncio.Event()
         self._began = monotonic()
         self._versions = SourceVersions()
-        self.handles = shipped(self._versions)
+        self.handles = shipped(self._versions, rates=(lambda: rates_of(settings.rates)) if settings.rates else None)
         self._tools = Lifecycle(self.handles, self._versions)
         self.questions = Questions(settings.operators, lambda: self.host)
         self._telemetry: Telemetry | None = None
@@ -126,7 +141,9 @@ class Daemon:
             try:
                 yield host
             finally:
-                await host.doors.close()
+                cut = await host.doors.close()
+                if cut:
+                    self._told(f"turns that were cut off: {cut}")
 
     # --- in the order in which it is built -----------------------------------------------------------------------------
 
@@ -144,8 +161,10 @@ class Daemon:
         doors = Doors(of_client=http.turns, drain=settings.drain) if http else Doors(drain=settings.drain)
         self.host = Host(
             policy.resolver, sources, models, record=self.record, place=self.place, system=settings.session.system,
-            doors=doors, minting=kept.minting, approvers=self.approvers(),
+            doors=doors, minting=kept.minting, approvers=self.approvers(), assembled=self._servers.seen,
         )  # fmt: skip
+        self._tidings = Tidings(self.host, kept, settings.agents, self._own, self._told)
+        self._began_with(policy)
         self.host.sessions.ended = self._session_ended
         if http is not None:
             self.host.sessions.conversations = http.sessions
@@ -184,9 +203,28 @@ class Daemon:
             record=self._reload_went, follow=policy.watch, how=self.settling,
         )  # fmt: skip
 
+    def _began_with(self, policy: Generations) -> None:
+        """Says, and puts on record, under which policy the daemon starts: which may be another than the one that is there."""
+        status, newest = policy.status(), policy.resolver.newest
+        failure = status["failure"]
+        why = {} if failure is None else {"failure": failure}
+        self._kept.log.note("policy at start", generation=newest.generation, digest=newest.program.digest, **why)
+        self._findings = tuple(self._beside(newest.program))
+        if failure is not None:
+            self._told(of_start(newest.generation, failure["why"]))
+            self._tell_findings(())
+
+    def _tell_findings(self, before: Collection[str]) -> None:
+        for one in self._findings:
+            if one not in before:
+                self._told(f"the settings under this policy: {one}")
+
     async def _opened(self, stack: AsyncExitStack, host: Host) -> None:
         """The ways in, the schedule first: it needs nobody from outside."""
         settings, kept = self.settings, self._kept
+        await self._tidings.look()
+        watching = asyncio.create_task(self._tidings.watch())
+        stack.push_async_callback(_ended, watching)
         kept.schedule.hold(OF_SETTINGS, jobs_of(settings.schedule, time()))
         timing = asyncio.create_task(keep_time(host, kept.schedule, self._told, self._ran))
         stack.push_async_callback(_ended, timing)
@@ -201,9 +239,16 @@ class Daemon:
             self.addresses["rpc"] = settings.rpc
         if settings.http is not None:
             await self._listening(stack, host)
-        self._told(
-            f"serving {', '.join(sorted(settings.agents))}" + "".join(f" on {one}" for one in self.addresses.values())
-        )
+        on = "".join(f" on {one}" for one in self.addresses.values())
+        self._told(f"serving {', '.join(map(self._reached, sorted(settings.agents)))}{on}")
+
+    def _reached(self, agent: str) -> str:
+        """An agent, and how people and clocks come to it."""
+        settings = self.settings
+        ways: list[str] = [*settings.agents[agent].surfaces]
+        ways += [f"chat {name}" for name, chat in settings.channels.items() if chat.agent == agent]
+        ways += ["schedule"] if any(job.agent == agent for job in settings.schedule) else []
+        return f"{agent} ({', '.join(ways) or 'by others only'})"
 
     async def _listening(self, stack: AsyncExitStack, host: Host) -> None:
         from zcpolicy.daemon.listening import served
@@ -214,7 +259,10 @@ class Daemon:
             raise SettingsError(f"others can reach `{http.address}`, and nobody has a token yet")
         port = 0
         serving = self.application(host, http, lambda: port)
-        port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
+        try:
+            port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
+        except OSError as error:
+            raise SettingsError(f"`[http]`: port {http.port} of `{http.address}`: {_line(error)}") from None
         stack.push_async_callback(self.questions.close)
         waits = self.settings.operators.routes or self.settings.operators.person
         if waits and not any(one.is_operator and one.revoked is None for one in self._kept.tokens.holders()):
@@ -260,7 +308,8 @@ class Daemon:
     async def sources(self) -> ToolSources:
         """All that tools are taken from. Raises SettingsError."""
         own = builtin_tools(self._kept.memory, self._later, self._steps)
-        theirs = await registered(self.settings.factories, self._tools, own)
+        self._own = frozenset(str(tool.name) for tool in own)
+        theirs = await registered(self.settings.factories, self.handles, self._tools, own)
         return ToolSources(
             builtins=(*own, *theirs), servers=mcp_servers(self.settings.mcp), skills=skill_sources(self.settings.skills)
         )
@@ -314,18 +363,30 @@ class Daemon:
             self._told(f"a scheduled run of agent {ran.job.agent} did not begin: {ran.refused}")
 
     def _reload_went(self, done: Reloaded | Failure) -> None:
-        """A new generation, or a failure that is another than the last."""
-        went = isinstance(done, Reloaded)
-        told = {"changed": list(done.changed)} if isinstance(done, Reloaded) else done.to_json()
-        self._kept.log.note("reload", **{**told, "went": went, "generation": done.generation})
-        if self._telemetry is not None:
+        """A new generation, a failure that is another than the last, or a policy that is good again."""
+        went, newest = isinstance(done, Reloaded), self._policy.resolver.newest
+        self._told(of_reload(done))
+        if isinstance(done, Reloaded):
+            before, self._findings = self._findings, tuple(self._beside(newest.program))
+            self._tell_findings(before)
+            told = {
+                "changed": list(done.changed), "new": done.is_new, "digest": newest.program.digest, "findings": [*self._findings],
+            }  # fmt: skip
+        else:
+            told = done.to_json()
+        if self._telemetry is not None and (isinstance(done, Failure) or done.is_new):
             self._telemetry.reloaded(went=went)
+        self._kept.log.note("reload", **{**told, "went": went, "generation": done.generation})
+
+    def _server_changed(self, name: str, why: str) -> None:
+        self._told(of_server(name, why))
+        self._tidings.note("server", what=name, there=not why, **({"why": why} if why else {}))
 
     def operating(self) -> Operating:
         """What operators see and do."""
         return Operating(
             self.settings, self.host, self._kept, self._policy, self._tools, self.handles, self.questions,
-            self.addresses, self._began,
+            self.addresses, self._servers, self._tidings, self._file, lambda: self._findings, self._began,
         )  # fmt: skip
 
 

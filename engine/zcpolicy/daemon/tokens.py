@@ -82,6 +82,7 @@ class Tokens:
         self._seen: tuple[int, ...] | None = None
         self._kept: tuple[_Kept, ...] = ()
         self._ever = False
+        self._known: frozenset[_Kept] | None = None
 
     def needed(self) -> bool:
         """Whether nobody comes in without a token: there is a file, or once was one."""
@@ -107,6 +108,13 @@ class Tokens:
     def holders(self) -> tuple[Holder, ...]:
         """Everybody who was ever given one, in the order of it. Raises TokensError."""
         return tuple(one.holder() for one in self._current())
+
+    def news(self) -> tuple[Holder, ...]:
+        """Whom others have given a token, or taken one back from, since this was asked last; nobody the first time. Raises TokensError."""
+        now = self._current()
+        with self._reading:
+            known, self._known = self._known, frozenset(now)
+        return () if known is None else tuple(one.holder() for one in now if one not in known)
 
     def add(self, name: str, role: Role = "client") -> str:
         """A new token, told here and never again. Raises TokensError for a name that has one, or is none."""
@@ -170,7 +178,11 @@ class Tokens:
         try:
             with _alone(self.files[1]):
                 kept = _read(self._file)[1] if os.path.lexists(self._file) else ()
-                _write(self._file, changed(kept))
+                new = changed(kept)
+                with self._reading:
+                    if self._known is not None:
+                        self._known = self._known.union(set(new).difference(kept))
+                _write(self._file, new)
         except OSError as error:
             raise TokensError(f"the file of tokens cannot be written: {error.strerror}") from None
 

@@ -41,7 +41,7 @@ from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import mark
 from zcpolicy.refusals import ResolveError
-from zcpolicy.registry.scoped import runner_of
+from zcpolicy.registry.scoped import ScopedToolRegistry, runner_of
 from zcpolicy.registry.sources import InnerCall, Run, ToolContext, ToolResult
 from zcpolicy.sealed import NoTruth
 from zcpolicy.texts import spelled
@@ -244,8 +244,14 @@ class _Wanted:
             return decision, None
         runner = runner_of(registry, decision.tool)
         if runner is None:
-            return _deny(run, decision.tool, "unknown-tool", of=decision), None
+            return _deny(run, decision.tool, "unknown-tool", _absent(registry, decision.tool), decision), None
         return decision, runner
+
+
+def _absent(registry: ScopedToolRegistry, tool: ToolName) -> str:
+    """Why a tool that the policy grants is not there, where that is known: its server is not."""
+    why = "" if isinstance(tool, str) else registry.failures.get(tool[0], "")
+    return f"server `{tool[0]}` is not there: {why}" if why else ""
 
 
 def _deny(

@@ -88,8 +88,8 @@ class Generations:
         """The policy of now, or where that is none, the last good one of the folder: then `status` says why.
 
         It reads and compiles: call it before an event loop runs, or in a thread. `bump`: called as a generation is published.
-        `record`: told of every new generation and of every failure that is not the one before, in the order in which they came, in
-        a thread. `follow`: False: what changes is loaded when somebody asks; that the source can be read is seen all the same.
+        `record`: told of every new generation, of every failure that is not the one before, and of the policy in force where it was good
+        again after one, in the order in which they came, in a thread. `follow`: False: what changes is loaded when somebody asks; that the source can be read is seen all the same.
         `hangup`: SIGHUP is a request. `max_staleness`: seconds. `watching`: `poll`, `debounce` (seconds), `told=False` to hear nothing
         from the file system. Raises Broken or Unreadable without a last good policy, KeptError, ValueError, and what `make` raises.
         """
@@ -185,9 +185,12 @@ class Generations:
         changed, print_ = reading.changed(old.reading), print_of(program)
         if print_ == old.print and files == old.files and old.kept:
             self._now_in_force = old._replace(reading=reading)
-            self._failure = None
+            before, self._failure = self._failure, None
             self._reinstate()
-            return Reloaded(self.resolver.newest.generation, is_new=False, changed=changed)
+            same = Reloaded(self.resolver.newest.generation, is_new=False, changed=changed)
+            if before is not None:
+                self._tell(same)
+            return same
         number, since = max(self.resolver.newest.generation, self._store.latest) + 1, self._how.now()
         try:
             self._store.save(number, program, files, since, self._staleness.heard)
@@ -242,7 +245,7 @@ class Generations:
     def _tell(self, done: Reloaded | Failure) -> None:
         """What the record cannot take changes nothing any more: the policy is in force, or is not."""
         loop = self._loop
-        if isinstance(done, Reloaded) and loop is not None:
+        if isinstance(done, Reloaded) and done.is_new and loop is not None:
             with suppress(RuntimeError):  # it was closed just now
                 loop.call_soon_threadsafe(self.targets.tell, Event(done.generation, done.changed))
         try:
