@@ -103,7 +103,7 @@ class Soak:
     async def _killing(self) -> None:
         """The last of the daemons and Redis by turns; the first one only early and late, so that it can be seen growing old."""
         late = False
-        victims: list[Proc] = [one for one in (*self.daemons[1:], self.redis) if one is not None]
+        victims: list[Proc] = [one for one in (*self.daemons[1:], self.redis) if one is not None] or [self.daemons[0]]
         early = self.began + 0.1 * self.given.seconds
         await self._down(self.daemons[0], early)
         while (at := time.time() + self.given.kill * random.uniform(0.8, 1.2)) < self.until - 4:
@@ -112,8 +112,6 @@ class Soak:
                 await self._down(self.daemons[0], time.time())
             for victim in random.sample(victims, 1) if random.random() < 0.8 else victims:
                 await self._down(victim, at)
-            if not victims:
-                await asyncio.sleep(max(0.0, at - time.time()))
 
     async def _down(self, victim: Proc, at: float) -> None:
         await asyncio.sleep(max(0.0, at - time.time()))

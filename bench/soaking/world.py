@@ -68,6 +68,7 @@ ledger = "{ledger}"
 [http]
 port = {port}
 sessions = 8
+turns = 16
 [rpc]
 [agents.helper]
 model = "scripted:answers.json"
