@@ -17,8 +17,9 @@ from policy_lang.serving import files
 from policy_lang.serving.operators import approvals_in, telemetry_in
 from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import concealed, ledger_url
-from policy_lang.serving.supplies import channels_in, factories_in, mcp_in, model_in, skills_in
+from policy_lang.serving.supplies import channels_in, mcp_in, model_in, skills_in
 from policy_lang.serving.toml import MAX_SETTINGS_BYTES, Document, read_toml
+from policy_lang.serving.tools import factories_in, rates_in
 from policy_lang.source import Source, Span
 from zcpolicy.daemon.log.settings import MAX_KEYS, MIN_FILE_BYTES, SHAPES, Masking
 from zcpolicy.daemon.schedule import MAX_JOB_CHARACTERS, MIN_EVERY_SECONDS
@@ -110,7 +111,7 @@ def _settings(top: Table, path: Path, state: StateSettings | None) -> Settings |
     rpc = _rpc(top, folder)
     agents = _agents(top, {"gateway": http is not None, "rpc": rpc is not None})
     rest: dict[str, Any] = {
-        "mcp": mcp_in(top), "factories": factories_in(top), "skills": skills_in(top), "channels": channels_in(top), "schedule": _schedule(top),
+        "mcp": mcp_in(top), "factories": factories_in(top), "rates": rates_in(top), "skills": skills_in(top), "channels": channels_in(top), "schedule": _schedule(top),
         "log": _log(top), "session": _session(top), "drain": _drain(top),
         "operators": approvals_in(top, served=http is not None), "telemetry": telemetry_in(top),
     }  # fmt: skip

@@ -1,12 +1,10 @@
-"""What agents are given: models, MCP servers, tools and chats of the operator's own.
+"""What agents are given: models, MCP servers, skills, chats.
 
 In: tables of the settings. Out: their checked values; findings.
 """
 
-import re
 import shutil
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,14 +14,12 @@ from policy_lang.nearest import nearest
 from policy_lang.serving import files
 from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import no_secret, secrets_in
-from policy_lang.serving.toml import Path as Place
+from policy_lang.serving.tools import named
 from zcpolicy.daemon.models import MAX_SCRIPT_BYTES, ScriptError, read_script
 from zcpolicy.daemon.settings import ChannelSettings, McpSettings, SkillSettings
 from zcpolicy.extras import missing
 
 SCRIPTED: Final = "scripted"
-
-_FACTORY: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
 def model_in(table: Table) -> str | None:
@@ -142,18 +138,6 @@ def skills_in(top: Table) -> dict[str, SkillSettings]:
     return found
 
 
-def factories_in(top: Table) -> tuple[str, ...]:
-    """Who makes the operator's own tools."""
-    table = top.table("tools")
-    if table is None:
-        return ()
-    found = table.texts("factories")
-    table.done()
-    for number, one in enumerate(found):
-        _factory(table, one, ("factories", number))
-    return found
-
-
 def channels_in(top: Table) -> dict[str, ChannelSettings]:
     """The chats by name."""
     found: dict[str, ChannelSettings] = {}
@@ -164,26 +148,6 @@ def channels_in(top: Table) -> dict[str, ChannelSettings]:
             if each not in table.values:
                 table.missing(each, f'write `{each} = "{example}"`')
         if agent is not None and factory is not None:
-            _factory(table, factory, ("factory",))
+            named(table, factory, ("factory",))
             found[name] = ChannelSettings(agent, factory)
     return found
-
-
-def _factory(table: Table, written: str, place: Place) -> None:
-    """`module:function`, of a module that is there. It is not imported: that would run it."""
-    if _FACTORY.fullmatch(written) is None:
-        table.say(
-            codes.BAD_SETTING, f"`{written}` names no function", place,
-            help="write MODULE:FUNCTION: `my_package.tools:make`",
-        )  # fmt: skip
-        return
-    module = written.partition(":")[0]
-    first = module.partition(".")[0]
-    beside = Path(table.folder, first)
-    if not beside.is_dir() and not beside.with_suffix(".py").is_file() and find_spec(first) is None:
-        names = [path.stem for path in table.folder.glob("*.py")]
-        near = nearest(first, names)
-        table.say(
-            codes.UNUSABLE_FILE, f"there is no module `{module}`", place,
-            help=f"did you mean `{near}`?" if near else "modules are found beside the settings, and where Python has them",
-        )  # fmt: skip

@@ -299,12 +299,11 @@ def test_a_factory_has_settings_a_handle_and_a_rate(file: Path, monkeypatch: pyt
             assert daemon.handles.to_json()["rate_limiter"]["count"] == 1
 
     asyncio.run(story())
-    ends = [one for one in _log(file) if one["kind"] == "finished" and one["tool"] == "clock"]
-    assert [one["ok"] for one in ends] == [True, True, False]
+    assert [one["data"]["ok"] for one in _log(file) if one["data"].get("phase") == "finished"] == [True, True, False]
 
 
 LACKING: dict[str, tuple[str, str, str]] = {
-    "no setting": ('settings = { heading = "notes" }\n', "", r"`lack_0:make` cannot be constructed: KeyError: 'heading', at .*/lack_0\.py:27$"),
+    "no setting": ('settings = { heading = "notes" }\n', "", r"`lack_0:make` cannot be constructed: KeyError: 'heading', at .*/lack_0\.py:26$"),
     "no handle": ('handles = ["MODULE:Notes"]\n', "", "the host has no handle of type `Notes`; there is `parent_tools`"),
     "no rate": ('[rates]\ndraw = "2 per hour"\n', "", "the host has no handle of type `RateLimiter`; there is `parent_tools`"),
     "a handle that is none": ("MODULE:Notes", "MODULE:dict", "`lack_3` has no function or class `dict`"),

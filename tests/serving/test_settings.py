@@ -132,6 +132,12 @@ MISTAKES: dict[str, tuple[str, str, list[str]]] = {
     "a command and a url": ('["python3", "forge.py"]', '["python3"]\nurl = "https://x.example"', ["daemon.toml:22:1: error ZC6009: a server is either a `command` or a `url`", "help: keep one of the two"]),
     "headers of a command": ("env = {", "headers = {", ["daemon.toml:22:1: error ZC6009: `headers` is for a server with a `url`"]),
     "a factory that is none": ("[drain]", '[tools]\nfactories = ["my tools"]\n[drain]', ["daemon.toml:34:14: error ZC6003: `my tools` names no function", "help: write MODULE:FUNCTION: `my_package.tools:make`"]),
+    "a factory twice": ("[drain]", '[tools]\nfactories = ["json:loads"]\n[[tools.factory]]\nmake = "json:loads"\n[drain]', ["daemon.toml:36:8: error ZC6009: `json:loads` stands here twice", "help: keep one of the two"]),
+    "a handle that is none": ("[drain]", '[[tools.factory]]\nmake = "json:loads"\nhandles = ["notes"]\n[drain]', ["daemon.toml:35:12: error ZC6003: `notes` names no class", "help: write MODULE:CLASS: `my_package.tools:Notes`"]),
+    "a factory without a name": ("[drain]", "[[tools.factory]]\nsettings = { a = 1 }\n[drain]", ["daemon.toml:33:1: error ZC6004: `[tools.factory]` has no `make`", 'help: write `make = "my_package.tools:make"`']),
+    "settings that JSON has not": ("[drain]", '[[tools.factory]]\nmake = "json:loads"\nsettings = { a = [nan] }\n[drain]', ["daemon.toml:35:12: error ZC6003: `settings` is not a table of texts, numbers, flags, lists and tables"]),
+    "a rate that is none": ("[drain]", '[rates]\ndraw = "twice an hour"\n[drain]', ['daemon.toml:34:8: error ZC6003: `draw` is not a rate such as `"2 per hour"` or `"10 per 5 minutes"`']),
+    "a rate that is beyond": ("[drain]", '[rates]\ndraw = "2 per 2 days"\n[drain]', ["daemon.toml:33:1: error ZC6003: rate `draw`: a window of up to 86,400 seconds"]),
     "a module that is not there": ("[drain]", '[tools]\nfactories = ["no_such_module:make"]\n[drain]', ["daemon.toml:34:14: error ZC6006: there is no module `no_such_module`", "help: modules are found beside the settings, and where Python has them"]),
     # together with the policy
     "a misspelt agent in the schedule": ('agent = "helper"', 'agent = "helpre"', ["daemon.toml:25:9: error ZC6005: the policy has no agent `helpre`", "help: did you mean `helper`?"]),

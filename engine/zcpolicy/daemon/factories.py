@@ -11,9 +11,12 @@ from typing import Any, Final, Protocol
 
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.paths.channel import Channel
-from zcpolicy.daemon.settings import ChannelSettings, SettingsError
+from zcpolicy.daemon.settings import ChannelSettings, FactorySettings, SettingsError
 from zcpolicy.registry.sources import HostTool
+from zcpolicy.state.audit import Handles
+from zcpolicy.state.guard import constructed
 from zcpolicy.state.lifecycle import Lifecycle
+from zcpolicy.state.releasing import traced
 from zcpolicy.state.toolset import Unfit
 
 AGAIN_SECONDS: Final = 5.0
@@ -41,31 +44,47 @@ def named(written: str) -> Callable[..., Any]:
     try:
         found: Any = getattr(import_module(module), name, None)
     except Exception as error:  # noqa: BLE001 - the operator's code, which runs here for the first time
-        raise SettingsError(f"`{written}` cannot be loaded: {type(error).__name__}: {_short(error)}") from None
+        raise SettingsError(f"`{written}` cannot be loaded: {_on_one_line(traced(error))}") from None
     if not callable(found):
-        raise SettingsError(f"`{module}` has no function `{name}`")
+        raise SettingsError(f"`{module}` has no function or class `{name}`")
     made: Callable[..., Any] = found
     return made
 
 
-async def registered(factories: Sequence[str], tools: Lifecycle, taken: Sequence[HostTool]) -> tuple[HostTool, ...]:
-    """The tools of the factories, once all of them have registered. `taken`: tools whose names are no other's.
+async def registered(
+    factories: Sequence[FactorySettings], handles: Handles, tools: Lifecycle, taken: Sequence[HostTool]
+) -> tuple[HostTool, ...]:
+    """The tools of the factories, once all of them have registered. `handles`: all of them, which theirs are added to; `taken`: tools
+    whose names are no other's.
 
     Raises SettingsError; whoever gave the life cycle shuts it down.
     """
-    for written in factories:
+    for one in factories:
+        for written in one.handles:
+            _declare(handles, written)
         try:
-            tools.add(written, named(written))
+            tools.add(one.make, named(one.make), one.settings)
         except Unfit as unfit:
-            raise SettingsError(_short(unfit)) from None
+            raise SettingsError(_on_one_line(str(unfit))) from None
     failed = await tools.register()
     if failed:
-        raise SettingsError("; ".join(f"`{name}` cannot be registered: {why}" for name, why in failed.items()))
+        raise SettingsError("; ".join(map(_on_one_line, failed.values())))
     made = tools.sources().builtins
     twice = sorted({one.name for one in made} & {one.name for one in taken})
     if twice:
         raise SettingsError(f"there is a tool `{twice[0]}` already")
     return made
+
+
+def _declare(handles: Handles, written: str) -> None:
+    """A handle of the operator's own, unless another factory has named it as well."""
+    if any(name == written for name, _ in handles):
+        return
+    kind = named(written)
+    try:
+        handles.declare(written, constructed(kind))
+    except Exception as error:  # noqa: BLE001 - the operator's code
+        raise SettingsError(f"the handle `{written}` cannot be made: {_on_one_line(traced(error))}") from None
 
 
 async def listen(
@@ -88,7 +107,7 @@ def _chat(host: Host, name: str, settings: ChannelSettings) -> Chat:
     except SettingsError:
         raise
     except Exception as error:  # noqa: BLE001 - the operator's code
-        raise SettingsError(f"the chat `{name}` cannot be made: {type(error).__name__}: {_short(error)}") from None
+        raise SettingsError(f"the chat `{name}` cannot be made: {_on_one_line(traced(error))}") from None
     return chat
 
 
@@ -103,4 +122,8 @@ async def _kept_up(name: str, chat: Chat, told: Callable[[str], None]) -> None:
 
 
 def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    return _on_one_line(str(error))[:300]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

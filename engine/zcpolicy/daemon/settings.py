@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from typing import Any, Final, Literal
 
 from zcpolicy.daemon.log.settings import Masking
+from zcpolicy.state.handles.rates import Rate, checked
 
 MAX_SECRET_BYTES: Final = 65_536
 """Bytes of a file that holds a secret."""
@@ -124,6 +125,17 @@ class McpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FactorySettings:
+    """A tool of the operator's own. `make`: `module:function`; `settings`: JSON values that it is given; `handles`: `module:class` of
+    handles of its own, each made once without arguments.
+    """
+
+    make: str
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    handles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SkillSettings:
     """A skill whose restrictions the policy has. `file`: its instructions, as text."""
 
@@ -183,7 +195,8 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`file`: where they were read; "": from no file. `factories`: `module:function` of tools of the operator's own.
+    """`file`: where they were read; "": from no file. `factories`: of tools of the operator's own; `rates`: how
+    often these may do what is limited, by name: times, seconds.
     `drain`: seconds for running turns once the daemon was told to stop. `rpc`: the socket's path; None: there is none.
     `telemetry`: spans and metrics go to OpenTelemetry.
 
@@ -197,7 +210,8 @@ class Settings:
     http: HttpSettings | None = None
     rpc: str | None = None
     mcp: Mapping[str, McpSettings] = field(default_factory=dict[str, McpSettings])
-    factories: tuple[str, ...] = ()
+    factories: tuple[FactorySettings, ...] = ()
+    rates: Mapping[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
     skills: Mapping[str, SkillSettings] = field(default_factory=dict[str, SkillSettings])
     channels: Mapping[str, ChannelSettings] = field(default_factory=dict[str, ChannelSettings])
     schedule: tuple[JobSettings, ...] = ()
@@ -273,6 +287,14 @@ class Settings:
     def log_folder(self) -> str:
         """What happened."""
         return self.inside("log")
+
+
+def rates_of(rates: Mapping[str, tuple[int, float]]) -> dict[str, Rate]:
+    """Rates by name. Raises SettingsError for one that is out of bounds."""
+    try:
+        return checked({name: Rate(*rate) for name, rate in rates.items()})
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
 
 
 def is_loopback(address: str) -> bool:

@@ -16,11 +16,11 @@ from typing import Any, Final, Self
 from zcpolicy.awaited import is_async
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import HostTool, ToolSources
-from zcpolicy.state.audit import Handles
+from zcpolicy.state.audit import HandleError, Handles
 from zcpolicy.state.given import Given
 from zcpolicy.state.guard import constructed, not_in_a_call
 from zcpolicy.state.inspection import Finding, inspected
-from zcpolicy.state.releasing import Once, reason
+from zcpolicy.state.releasing import Once, traced
 from zcpolicy.state.toolset import Made, Toolset, Unfit
 from zcpolicy.state.versions import SourceVersions
 
@@ -143,7 +143,7 @@ class Lifecycle:
 
 
 def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, PermitError | Unfit | LookupError) else reason(error)
+    return str(error) if isinstance(error, PermitError | Unfit | HandleError) else traced(error)
 
 
 def _refuse(findings: Sequence[Finding]) -> None:

@@ -7,6 +7,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
+from os.path import dirname
+from sysconfig import get_paths
+from traceback import walk_tb
 from typing import Any, Final, TypeVar
 
 from zcpolicy.refusals import PermitError
@@ -139,6 +142,15 @@ async def _done(work: Callable[[], Awaitable[object]], begun: list[bool]) -> str
     except BaseException as error:  # noqa: BLE001 - the tool's code: what is left has to be released all the same
         return reason(error)
     return ""
+
+
+def traced(error: BaseException) -> str:
+    """The same with the place where it arose in somebody's own code, `FILE:LINE`, where there is one."""
+    paths = get_paths()
+    others = (paths["stdlib"], paths["purelib"], paths["platlib"], dirname(dirname(__file__)), "<")
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [f"{file}:{line}" for file, line in lines if not file.startswith(others)]
+    return reason(error) + (f", at {escaped(own[-1])}" if own else "")
 
 
 def reason(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from zcpolicy.awaited import is_async
 from zcpolicy.refusals import PermitError
 from zcpolicy.registry.sources import HostTool, Run, ToolContext, ToolResult
 from zcpolicy.state.guard import constructed, executing
-from zcpolicy.state.releasing import MAX_UNWILLING_SECONDS, Once, Owned, ended, fault, reason
+from zcpolicy.state.releasing import MAX_UNWILLING_SECONDS, Once, Owned, ended, fault, traced
 
 Phase = Literal["constructed", "registering", "executing", "shutting down", "over"]
 
@@ -83,7 +83,7 @@ class Toolset:
             return "was cancelled while it registered"
         if error is None:
             return ""
-        return str(error) if isinstance(error, Unfit) else reason(error)
+        return str(error) if isinstance(error, Unfit) else traced(error)
 
     async def _registered(self, checked: Callable[[Made, Sequence[HostTool]], Awaitable[None]]) -> None:
         await checked(self._made, ())

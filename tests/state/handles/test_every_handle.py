@@ -194,9 +194,9 @@ def test_the_shipped_ones_have_a_name_each() -> None:
     versions = SourceVersions()
     made = constructed(lambda: shipped(versions, sending=("send_via",)))
     assert [name for name, _ in made] == [
-        "parent_tools", "channel_map", "canvas", "rate_limiter", "session_cache", "send_via channels",
+        "parent_tools", "channel_map", "canvas", "session_cache", "send_via channels",
     ]  # fmt: skip
-    whole = shipped(versions, load=lambda _client, _name: "s", connector=Wires())
+    whole = shipped(versions, rates=dict, load=lambda _client, _name: "s", connector=Wires())
     assert {type(handle) for _, handle in whole} == {
         type(kind.make(versions)) for name, kind in KINDS.items() if " by " not in name and name != "tool channels"
     }

@@ -24,14 +24,14 @@ from zcpolicy.state.versions import SourceVersions
 def shipped(
     versions: SourceVersions,
     *,
-    rates: Callable[[], Mapping[str, Rate]] = dict,
+    rates: Callable[[], Mapping[str, Rate]] | None = None,
     load: Load | None = None,
     connector: Connector[Any] | ThreadConnector[Any] | None = None,
     sending: Iterable[str] = (),
 ) -> Handles:
     """One of each, under its own name. Makes them, and touches nothing of the outside.
 
-    `rates`: by name, as configured now. `load`: gives a client's credential; None: there are none. `connector`: makes
+    `rates`: by name, as configured now; None: nothing is limited by them. `load`: gives a client's credential; None: there are none. `connector`: makes
     connections; None: there is no pool. `sending`: tools that may send through channels, each with a map of its own, which
     is called `TOOL channels`.
     """
@@ -39,9 +39,10 @@ def shipped(
         parent_tools=ParentTools(),
         channel_map=ChannelMap(versions),
         canvas=CanvasStore(versions),
-        rate_limiter=RateLimiter(versions, rates),
         session_cache=SessionCache(versions),
     )
+    if rates is not None:
+        made.declare("rate_limiter", RateLimiter(versions, rates))
     if load is not None:
         made.declare("credentials", Credentials(versions, load))
     if connector is not None:
