@@ -9,6 +9,7 @@ from policy_lang.render import Style, render
 from policy_lang.render.plain import plain
 from policy_lang.serving.checking import Checked, check_settings
 from zcpolicy.daemon.settings import HttpSettings, Secret
+from zcpolicy.daemon.tokens import Tokens
 
 STYLES: tuple[Style, ...] = ("human", "plain", "json", "sarif", "github")
 
@@ -234,7 +235,7 @@ def test_a_state_folder_that_is_a_link_to_nowhere() -> None:
 
 def test_tokens_open_an_address_to_others() -> None:
     Path("var").mkdir(mode=0o700)
-    Path("var/tokens.json").write_text("{}")
+    Tokens(str(Path("var/tokens.json").absolute())).add("ann")
     assert said(SOUND.replace("port = 0", 'address = "0.0.0.0"')) == []
 
 
