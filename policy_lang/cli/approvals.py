@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FOLLOW_SECONDS: Final = 30
 """For which one request waits for news."""
+_ELSE: Final = "n [why] = no, s = skip, q = quit"
 LONG_SECONDS: Final = 86_400.0
 """Seconds for which a question stands on the terminal that has no time of its own."""
 
@@ -220,7 +221,8 @@ def _go_through(daemon: DaemonAt, *, follow: bool) -> int:
         fresh = [one for one in found["questions"] if _mark(one) not in seen and one.get("answered") is not True]
         for one in fresh:
             seen.add(_mark(one))
-            _put(daemon, one)
+            if not _put(daemon, one):
+                return 0
         if not fresh and not follow:
             return 0
         wait = {} if fresh else {"wait": FOLLOW_SECONDS, "since": found["revision"]}
@@ -232,22 +234,39 @@ def _mark(one: dict[str, Any]) -> tuple[str, str]:
     return str(one.get("id")), str(one.get("asked"))
 
 
-def _put(daemon: DaemonAt, one: dict[str, Any]) -> None:
-    """One question: a person reads it, and answers. Raises CommandError without a terminal."""
-    from zcpolicy.approvals.question import Absent, Approve
-    from zcpolicy.approvals.terminal import AskedNoMore, terminal_approver
+def _put(daemon: DaemonAt, one: dict[str, Any]) -> bool:
+    """One question: a person reads it, and answers. False once they want no more. Raises CommandError without a terminal."""
+    from zcpolicy.approvals.terminal import AskedNoMore, NoTerminal, offers, typed
 
     question = _question(one)
     shown = replace(question, text="\n".join((question.text, *_around(one))))
-    try:
-        said: Any = terminal_approver(os.ttyname(sys.stdin.fileno()))(shown)
-    except (AskedNoMore, OSError):
-        return
-    if isinstance(said, Absent):
-        raise CommandError(said.note)
-    body = {"answer": "yes", "scope": said.scope} if isinstance(said, Approve) else {"answer": "no"}
-    told = daemon.post(path_to("approvals", question.id), body)
+    said: dict[str, str] | None = None
+    while said is None:
+        try:
+            line = typed(os.ttyname(sys.stdin.fileno()), shown, f"{offers(question)}; {_ELSE}: ")
+        except NoTerminal:
+            raise CommandError("there is no terminal") from None
+        except (AskedNoMore, OSError):
+            return True
+        if line in (None, "q", "quit"):
+            return False
+        if line in ("s", "skip"):
+            return True
+        said = _understood(str(line), question)
+    told = daemon.post(path_to("approvals", question.id), said)
     print(_taken(told.body) if told.status in (200, 202) else f"not taken: {told.error}")
+    return True
+
+
+def _understood(line: str, question: "Question") -> dict[str, str] | None:
+    """The answer that was typed; None for what is none: a slip of the finger is no answer."""
+    from zcpolicy.approvals.terminal import scope_of
+
+    scope = scope_of(line)
+    if scope is not None and scope in question.scopes:
+        return {"answer": "yes", "scope": scope}
+    word, _, why = line.partition(" ")
+    return {"answer": "no", **({"note": why.strip()} if why.strip() else {})} if word in ("n", "no") else None
 
 
 def _question(one: dict[str, Any]) -> "Question":

@@ -144,7 +144,7 @@ def _token(file: Path | None) -> str:
         if not token:
             raise CommandError(
                 f"a token of an operator is needed: --token-file FILE, or the variable {TOKEN_VARIABLE}; "
-                "`zcpolicy token add NAME --operator` gives one out"
+                "`zcpolicy token add NAME --operator --output FILE` gives one out"
             )
     else:
         token, where = _token_in(file), f"`{visible(str(file))}`"

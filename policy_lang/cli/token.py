@@ -3,7 +3,9 @@
 In: a file of settings, names. Out: a new token, shown once; who has one. A daemon that runs takes it up at the next request.
 """
 
+import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +16,13 @@ from policy_lang.cli.errors import CommandError
 from policy_lang.cli.loading import complain, existing
 from policy_lang.cli.options import Command, format_option
 from policy_lang.render.as_json import json_text
+from policy_lang.render.visible import visible
 
 if TYPE_CHECKING:
-    from zcpolicy.daemon.tokens import Holder, Tokens
+    from zcpolicy.daemon.tokens import Holder, Role, Tokens
 
 
-@click.group("token", epilog="Example: zcpolicy token add ann --settings daemon.toml")
+@click.group("token", epilog="Example: zcpolicy token add ann --output ann.token")
 def command() -> None:
     """Give out the tokens that clients and operators of the daemon come in with, list them, revoke them."""
 
@@ -34,23 +37,62 @@ def _settings_option(command: Command) -> Command:
 @command.command("add")
 @click.argument("name")
 @click.option("--operator", is_flag=True, help="It may also see and change how the daemon runs.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write it to this new file, which is yours alone, instead of showing it.",
+)
 @_settings_option
 @format_option()
-def add(name: str, operator: bool, settings: Path, style: str) -> int:
-    """Give out a token, and show it: it is shown once, and kept nowhere."""
-    from zcpolicy.daemon.tokens import TokensError
-
+def add(name: str, operator: bool, output: Path | None, settings: Path, style: str) -> int:
+    """Give out a token, and show it, or write it to a file: it is told once, and kept nowhere else."""
     tokens = _tokens(settings)
-    try:
-        token = tokens.add(name, "operator" if operator else "client")
-    except TokensError as error:
-        raise CommandError(str(error)) from None
+    role: Role = "operator" if operator else "client"
+    token = _given(tokens, name, role) if output is None else None
+    if output is not None:
+        _write(tokens, name, role, output)
     if style == "json":
-        print(json_text({"name": name, "role": "operator" if operator else "client", "token": token}), end="")
-    else:
+        told = {"token": token} if output is None else {"file": str(output)}
+        print(json_text({"name": name, "role": role, **told}), end="")
+    elif output is None:
         print(token)
         print("shown once: it is not kept, only its digest is", file=sys.stderr)
     return 0
+
+
+def _given(tokens: "Tokens", name: str, role: "Role") -> str:
+    """A new token. Raises CommandError."""
+    from zcpolicy.daemon.tokens import TokensError
+
+    try:
+        return tokens.add(name, role)
+    except TokensError as error:
+        raise CommandError(str(error)) from None
+
+
+def _write(tokens: "Tokens", name: str, role: "Role", output: Path) -> None:
+    """A new token into a new file. One that nobody was told is taken back. Raises CommandError."""
+    shown = visible(str(output))
+    try:
+        made = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        raise CommandError(f"`{shown}` is there already, and is not written over") from None
+    except OSError as error:
+        raise CommandError(f"`{shown}` cannot be written: {(error.strerror or str(error)).lower()}") from None
+    try:
+        with os.fdopen(made, "w", encoding="ascii") as file:
+            token = _given(tokens, name, role)
+            try:
+                file.write(f"{token}\n")
+                file.flush()
+            except OSError as error:
+                tokens.revoke(name)
+                raise CommandError(f"`{shown}` cannot be written: {(error.strerror or str(error)).lower()}") from None
+    except BaseException:
+        with suppress(OSError):
+            output.unlink()
+        raise
 
 
 @command.command("list")

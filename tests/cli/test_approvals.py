@@ -22,6 +22,8 @@ from tests.cli.conftest import Cli
 from tests.daemon.desk import Process, token
 from tests.daemon.test_approvals import TURN, lay_out
 
+PROMPT = "n [why] = no, s = skip, q = quit: "
+
 
 @dataclass
 class Office:
@@ -36,6 +38,12 @@ class Office:
         with self.process.client() as client:
             found: dict[str, Any] = client.post("/turn", json={**TURN, **more}, headers=self.asker).json()
             return found
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The questions that wait now."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        found: list[dict[str, Any]] = httpx.get(f"{self.process.url}/approvals", headers=headers).json()["questions"]
+        return [one for one in found if one["answered"] is not True]
 
     def waiting(self) -> dict[str, Any]:
         """The question that waits, as soon as one does."""
@@ -78,7 +86,7 @@ def test_a_script_lists_and_answers(office: Office, cli: Cli) -> None:
 
 NO_TOKEN = (
     "a token of an operator is needed: --token-file FILE, or the variable ZCPOLICY_TOKEN; "
-    "`zcpolicy token add NAME --operator` gives one out"
+    "`zcpolicy token add NAME --operator --output FILE` gives one out"
 )
 REFUSED = {
     "no token": ("", "https://127.0.0.1:1", NO_TOKEN),
@@ -208,21 +216,38 @@ class Terminal:
 def test_a_person_goes_through_what_waits(office: Office) -> None:
     first, second = office.turn()["session"], office.turn()["session"]
     terminal = Terminal(office)
-    shown = terminal.until("anything else = no: ")
+    shown = terminal.until(PROMPT)
     assert r'| Allow memory_store(text: "the sky\u001b[31m is blue") for agent helper?' in shown
     assert "| because: memories stay" in shown
     assert "\x1b" not in shown
     terminal.type("exact")
     terminal.until("yes (exact), by olga")
-    terminal.until("anything else = no: ")
-    terminal.type("what?")
+    for slip in ("what?", "", "nope", "y y", "x" * 300):
+        terminal.until(PROMPT)
+        terminal.type(slip)
+    terminal.until(PROMPT)
+    terminal.type("n not on a fríday")
     terminal.until("no, by olga")
     assert terminal.end(wait=True) == 0
     assert office.turn(session=first, resume=True)["status"] == "done"
     assert office.turn(session=second, resume=True)["status"] == "done"
-    log = "".join(one.read_text() for one in sorted((office.file.parent / "var/log").glob("decisions-*.jsonl")))
+    log = "".join(one.read_text("utf-8") for one in sorted((office.file.parent / "var/log").glob("decisions-*.jsonl")))
     ended = [json.loads(line)["data"]["phase"] for line in log.splitlines() if json.loads(line)["kind"] == "call"]
     assert ended[-4:] == ["admitted", "started", "finished", "refused"]
+    assert '"by":["olga"],"decision"' in log
+    assert '"note":"not on a fríday"' in log
+
+
+def test_a_person_skips_and_quits(office: Office) -> None:
+    for _ in range(3):
+        office.turn()
+    terminal = Terminal(office)
+    terminal.until(PROMPT)
+    terminal.type("s")
+    terminal.until(PROMPT)
+    terminal.type("q")
+    assert terminal.end(wait=True) == 0
+    assert len(office.listed()) == 3  # nothing was answered
 
 
 def test_a_person_waits_for_more(office: Office) -> None:
@@ -230,7 +255,7 @@ def test_a_person_waits_for_more(office: Office) -> None:
     found: list[dict[str, Any]] = []
     turn = Thread(target=lambda: found.append(office.turn()))
     turn.start()
-    terminal.until("anything else = no: ")
+    terminal.until(PROMPT)
     turn.join()
     terminal.type("y")
     terminal.until("yes (once), by olga")

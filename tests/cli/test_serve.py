@@ -121,6 +121,33 @@ def test_what_is_refused(cli: Cli, what: str) -> None:
     assert cli("token", *words) == (2, "", said)
 
 
+def test_a_token_in_a_file(cli: Cli) -> None:
+    assert cli("token", "add", "root", "--operator", "--output", "root.token") == (0, "", "")
+    file = Path("root.token")
+    assert file.stat().st_mode & 0o777 == 0o600
+    holder = Tokens(str(Path("var/tokens.json").absolute())).holder_of(file.read_text().strip())
+    assert holder is not None
+    assert holder.is_operator
+    told = json.loads(cli("token", "add", "ben", "--output", "ben.token", "--format", "json").out)
+    assert told == {"name": "ben", "role": "client", "file": "ben.token"}
+
+
+def test_a_file_is_not_written_over(cli: Cli) -> None:
+    Path("ann.token").write_text("something")
+    Path("link.token").symlink_to("elsewhere")
+    for name, why in {
+        "ann.token": "is there already, and is not written over",
+        "link.token": "is there already, and is not written over",
+        "none/ann.token": "cannot be written: no such file or directory",
+    }.items():
+        assert cli("token", "add", "ann", "--output", name) == (2, "", f"zcpolicy: `{name}` {why}\n")
+    assert cli("token", "list").err == "nobody has a token\n"
+    assert Path("ann.token").read_text() == "something"
+    cli("token", "add", "ann")
+    assert cli("token", "add", "ann", "--output", "new.token").err.endswith("has a token already: revoke it first\n")
+    assert not Path("new.token").exists()
+
+
 def test_the_first_token_for_an_address_that_others_reach(cli: Cli) -> None:
     Path("daemon.toml").write_text(SETTINGS.replace("[http]", '[http]\naddress = "0.0.0.0"'), "utf-8")
     assert cli("serve", "--check", "daemon.toml").status == 1

@@ -34,6 +34,10 @@ _OFFERS: Final[dict[Scope, str]] = {
 _one_at_a_time: Final = Lock()
 
 
+class NoTerminal(Exception):
+    """There is none, or it went away."""
+
+
 class AskedNoMore(Exception):
     """The time of a question is over, or somebody else's no has settled it."""
 
@@ -46,24 +50,46 @@ def terminal_approver(path: str = "/dev/tty", *, by: str = "terminal") -> Approv
     """
 
     def ask(question: Question) -> Approve | Reject | Absent:
-        ends = monotonic() + question.due
-        with _turn(ends):
-            try:
-                terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-            except OSError:
-                return Absent("there is no terminal")
-            try:
-                line = _asked(terminal, question, ends) if os.isatty(terminal) else None
-                if line is None and not os.isatty(terminal):  # it never was one, or was hung up
-                    return Absent("there is no terminal")
-            except (OSError, ValueError, ImportError):
-                return Absent("there is no terminal")
-            finally:
-                os.close(terminal)
-        scope = _WORDS.get(line or "")
+        try:
+            line = typed(path, question, f"{offers(question)}; anything else = no: ")
+        except NoTerminal:
+            return Absent("there is no terminal")
+        scope = scope_of(line or "")
         return Approve(scope, by=by) if scope in question.scopes else Reject(by=by)
 
     return ask
+
+
+def scope_of(line: str) -> Scope | None:
+    """How far a yes reaches that was typed; None for what is no yes."""
+    return _WORDS.get(line)
+
+
+def offers(question: Question) -> str:
+    """The ways to say yes to a question."""
+    return ", ".join(_OFFERS[scope] for scope in question.scopes)
+
+
+def typed(path: str, question: Question, prompt: str) -> str | None:
+    """The line that is typed under a question on a terminal, "" for one that is too long; None at the end of input.
+
+    Raises NoTerminal, AskedNoMore.
+    """
+    ends = monotonic() + question.due
+    with _turn(ends):
+        try:
+            terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            raise NoTerminal from None
+        try:
+            line = _asked(terminal, question, prompt, ends) if os.isatty(terminal) else None
+            if line is None and not os.isatty(terminal):  # it never was one, or was hung up
+                raise NoTerminal
+        except (OSError, ValueError, ImportError):
+            raise NoTerminal from None
+        finally:
+            os.close(terminal)
+    return line
 
 
 @contextmanager
@@ -83,14 +109,12 @@ def _still_wanted(ends: float) -> None:
         raise AskedNoMore("the question is asked no more")
 
 
-def _asked(terminal: int, question: Question, ends: float) -> str | None:
-    """The line that was typed; None at the end of input, and for a line that is too long."""
+def _asked(terminal: int, question: Question, prompt: str, ends: float) -> str | None:
     from termios import TCIFLUSH, tcflush
 
-    offers = ", ".join(_OFFERS[scope] for scope in question.scopes)
     _write(terminal, "\n" + "".join(f"| {line}\n" for line in _lines(question.text, _width(terminal))))
     tcflush(terminal, TCIFLUSH)  # what was typed before the question stood there answers something else
-    _write(terminal, f"{offers}; anything else = no: ")
+    _write(terminal, prompt)
     try:
         return _line(terminal, ends)
     except AskedNoMore:
@@ -100,15 +124,17 @@ def _asked(terminal: int, question: Question, ends: float) -> str | None:
 
 
 def _line(terminal: int, ends: float) -> str | None:
-    typed = b""
-    while b"\n" not in typed:
+    line = b""
+    while b"\n" not in line:
         while not select([terminal], [], [], LOOK_SECONDS)[0]:
             _still_wanted(ends)
         piece = os.read(terminal, MAX_ANSWER_BYTES)
-        typed += piece
-        if not piece or len(typed) > MAX_ANSWER_BYTES:
+        line += piece
+        if not piece:
             return None
-    return typed.decode("ascii", "replace").strip(" \t\r\n")
+        if len(line) > MAX_ANSWER_BYTES:
+            return ""
+    return line.decode("utf-8", "replace").strip(" \t\r\n")
 
 
 def _write(terminal: int, text: str) -> None:
