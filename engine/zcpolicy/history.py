@@ -13,7 +13,7 @@ from zcpolicy.windows import NoTime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from zcpolicy.execution import ResolvedAgentExecution
@@ -60,7 +60,7 @@ def _same(before: object, now: object) -> bool:
 
 def _entries(require: Require, run: ResolvedAgentExecution) -> Iterator[Entry] | None:
     """Those that count; None if a history cannot be read."""
-    found: list[list[Entry]] = []
+    found: list[Sequence[Entry]] = []
     session: Any = run.session
     while session is not None:
         if session.history is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from zcpolicy.combine import Verdict, plan_behind
 from zcpolicy.condition import truth_of
 from zcpolicy.decision import Decision
-from zcpolicy.facts import MAX_HISTORY, Entry
+from zcpolicy.facts import Entry
 from zcpolicy.operands import Call
 from zcpolicy.refusals import PermitError
 
@@ -49,10 +49,7 @@ def remember(decision: Decision, *, ok: bool, at: float) -> None:
     run = decision.run
     entry = Entry(decision.tool, decision.arguments, ok=ok, at=at, agent=run.agent)
     run.session.record(entry)
-    done = run.resolver.done_by(run.session.client)
-    done.append(entry)
-    if len(done) > MAX_HISTORY:
-        del done[: MAX_HISTORY // 10]
+    run.resolver.did(run.session.client, entry)
 
 
 def labels_of(plan: Plan, arguments: dict[str, Any], run: ResolvedAgentExecution) -> list[str]:

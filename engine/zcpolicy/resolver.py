@@ -12,7 +12,7 @@ from zcpolicy.combine import Verdict
 from zcpolicy.decision import Decision
 from zcpolicy.delegation import is_independent, refusal, stack_below
 from zcpolicy.execution import ResolvedAgentExecution, execution, unlisted, unresolved
-from zcpolicy.facts import Entry, Narrowing, Session
+from zcpolicy.facts import MAX_HISTORY, Entry, Narrowing, Session
 from zcpolicy.lineage import kept_up, placed, session_for
 from zcpolicy.mentions import sources
 from zcpolicy.names import MAX_NAME_CHARACTERS, is_canonical, is_tool_name, skeleton
@@ -20,6 +20,7 @@ from zcpolicy.narrowing import body_of, portable, refuse_unknown, restored
 from zcpolicy.plan import Plan
 from zcpolicy.program import Program, has_agent, head_of
 from zcpolicy.refusals import PermitError, ResolveError, UnknownAgent
+from zcpolicy.resolver_own import Generations, Own
 from zcpolicy.sealed import Sealed, final, hidden, put
 from zcpolicy.skills import known_skills, may_load
 from zcpolicy.stack import Level, Stack, deciders_of, level_of
@@ -29,7 +30,7 @@ __all__ = ["PermitError", "ResolveError", "ResolvedAgentExecution", "Resolver", 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Final, Self
 
     from zcpolicy.facts import ToolName
@@ -41,54 +42,6 @@ MAX_UNKNOWN_NAMES: Final = 4_096
 """Names of tools that do not exist which are remembered, so that asking again is cheap."""
 MAX_ONCE: Final = 100_000
 """Tools of earlier policies, the last one's aside, that narrowings may still name."""
-
-
-class _Generations:
-    """The resolvers of one policy, of which only the newest decides.
-
-    `exclusive`: held from the last look at a call until it is on record, and while a generation is published. `lapsed`: why
-    no generation may decide any more, "" as long as the newest may. `once`: the tools of the earlier generations: hosts go
-    on naming those in narrowings.
-    """
-
-    __slots__ = ("exclusive", "lapsed", "newest", "once")
-
-    def __init__(self, first: Resolver) -> None:
-        self.newest = first
-        self.once: set[ToolName] = set()
-        self.exclusive = RLock()
-        self.lapsed: Callable[[], str] | None = None
-
-    def why_lapsed(self) -> str:
-        """The answer of `lapsed`; it is no good one that cannot be told."""
-        try:
-            return "" if self.lapsed is None else str(self.lapsed())
-        except Exception:  # noqa: BLE001 - whatever it is, the host's function does not say that the policy stands
-            return "whether the policy is still that of its source cannot be told"
-
-
-class _Own:
-    """What a resolver decides by and remembers. `clients`, `line`: of all its generations. `looks`: what known names look like.
-
-    `protects`: whether a path hits a protected file; None where there is none.
-    """
-
-    __slots__ = ("by_agent", "clients", "line", "looks", "protects", "tool_ids", "unknown")
-
-    def __init__(
-        self,
-        program: Program,
-        files: tuple[str, ...],
-        clients: dict[str, list[Entry]],
-        line: _Generations,
-    ) -> None:
-        self.clients = clients
-        self.line = line
-        self.protects = _protection(files) if files else None
-        self.tool_ids: dict[ToolName, int] = {name: index for index, name in enumerate(program.tools)}
-        self.by_agent: dict[str, Stack] = {}
-        self.unknown: dict[Any, str] = {}
-        self.looks: dict[str, set[str]] = {}
 
 
 @final
@@ -142,7 +95,7 @@ class Resolver(Sealed):
         kept = ledger if ledger is not None else MemoryLedger()
         made = object.__new__(cls)
         files = (*protected, *kept.files), tuple(policy_files)
-        _fill(made, program, generation, kept, files, "", {}, _Generations(made))
+        _fill(made, program, generation, kept, files, "", {}, Generations(made))
         return made
 
     # --- generations ---------------------------------------------------------------------------------------------
@@ -363,9 +316,17 @@ class Resolver(Sealed):
         """
         return self.ledger.now(told(session.clock))
 
-    def done_by(self, client: str) -> list[Entry]:
+    def done_by(self, client: str) -> Sequence[Entry]:
         """Calls that ran in this process for a client, in any session."""
-        return _own(self).clients.setdefault(client, [])
+        return _own(self).clients.get(client, ())
+
+    def did(self, client: str, entry: Entry) -> None:
+        """A call ran for a client. Of one without a name nothing is kept: nobody knows whose it is."""
+        if client:
+            done = _own(self).clients.setdefault(client, [])
+            done.append(entry)
+            if len(done) > MAX_HISTORY:
+                del done[: MAX_HISTORY // 10]
 
     def touches_protected(self, call: Call) -> bool | None:
         """Whether a call's paths hit a protected file; None: they may."""
@@ -468,8 +429,8 @@ class Resolver(Sealed):
 _OWN: Final = hidden(Resolver, "_own")
 
 
-def _own(resolver: Resolver) -> _Own:
-    found: _Own = _OWN.__get__(resolver)
+def _own(resolver: Resolver) -> Own:
+    found: Own = _OWN.__get__(resolver)
     return found
 
 
@@ -481,7 +442,7 @@ def _fill(
     files: tuple[tuple[str, ...], tuple[str, ...]],
     suspended: str,
     clients: dict[str, list[Entry]],
-    line: _Generations,
+    line: Generations,
 ) -> None:
     """`files`: those protected for good, those of this generation."""
     if type(program) is not Program:
@@ -491,10 +452,4 @@ def _fill(
     put(made, "ledger", ledger)
     put(made, "suspended", suspended)
     put(made, "_files", files)
-    _OWN.__set__(made, _Own(program, (*files[0], *files[1]), clients, line))
-
-
-def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:
-    from zcpolicy.predicates.path import protected_hit
-
-    return protected_hit(files)
+    _OWN.__set__(made, Own(program, (*files[0], *files[1]), clients, line))
