@@ -17,12 +17,10 @@ from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import concealed
 from policy_lang.serving.settings import read_settings
 from policy_lang.serving.starting import judge_start
-from policy_lang.serving.starting import judge_start
 from policy_lang.serving.together import judge_together
 from zcpolicy.daemon.settings import Settings
 from zcpolicy.program import Program
 from zcpolicy.reload.sources import PolicySource, Unreadable
-
 
 Beside = Callable[[Program], Sequence[str]]
 
@@ -49,7 +47,6 @@ def check_settings(path: Path) -> Checked:
     roots = _roots(read.settings, read.table)
     if not roots:
         return Checked(None, concealed(read.table.found))
-    judge_start(read.settings, read.table)
     judge_start(read.settings, read.table)
     compiled = _compiled(roots)
     if compiled.program is not None:
