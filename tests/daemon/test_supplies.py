@@ -11,6 +11,7 @@ import pytest
 from zcpolicy.daemon.models import ScriptError, models_of, read_script
 from zcpolicy.daemon.serving import StartFailed
 from zcpolicy.daemon.settings import AgentSettings, Secret, SettingsError
+from zcpolicy.registry.wire import wire_name
 
 from .desk import lay, serving
 
@@ -28,7 +29,7 @@ TURN = {"agent": "helper", "text": "go"}
 
 def lay_forge(folder: Path, env: str) -> Path:
     """A daemon with a real server, which writes to the file that its secret names."""
-    steps = [{"calls": [{"tool": "forge__get_issue", "arguments": {"number": 7}}]}, "read"]
+    steps = [{"calls": [{"tool": "forge/get_issue", "arguments": {"number": 7}}]}, "read"]
     more = f'[mcp.forge]\ncommand = [{json.dumps(sys.executable)}, {json.dumps(str(FORGE))}]\nenv = {{ FORGE_LOG = "{env}" }}'
     file = lay(folder, steps=steps, more=more)
     (folder / "team.zcpolicy").write_text(POLICY)
@@ -74,7 +75,7 @@ def test_a_secret_that_is_not_there_ends_the_start(tmp_path: Path) -> None:
         async with serving(file):
             pass
 
-    with pytest.raises(StartFailed, match="the variable `NOBODY_SETS_THIS` holds no secret"):
+    with pytest.raises(StartFailed, match="the variable `NOBODY_SETS_THIS` is not set"):
         asyncio.run(story())
 
 
@@ -152,6 +153,13 @@ def test_a_script_says_text_and_calls() -> None:
     assert [(step.text, [(call.wire, json.loads(call.arguments)) for call in step.calls]) for step in made.steps] == [
         ("a", []), ("b", [("t", {"n": 1.5}), ("u", {})]),
     ]  # fmt: skip
+
+
+def test_a_script_calls_tools_by_the_names_of_the_policy() -> None:
+    names = ["look", "forge/get_issue", "forge__get_issue", "forge/get.issue"]
+    made = read_script(json.dumps({"steps": [{"calls": [{"tool": name} for name in names]}]}).encode())
+    wires = [call.wire for call in made.steps[0].calls]
+    assert wires == ["look", "forge__get_issue", "forge__get_issue", wire_name(("forge", "get.issue"))]
 
 
 def test_a_script_without_repeat_ends(tmp_path: Path) -> None:

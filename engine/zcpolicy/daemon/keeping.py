@@ -6,11 +6,12 @@ In: `Settings`. Out: `Kept`, whose parts are let go of by the stack that they ar
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from zcpolicy.daemon.log.chain import DecisionLog
 from zcpolicy.daemon.log.settings import Rotation, Sync
 from zcpolicy.daemon.schedule import Schedule
-from zcpolicy.daemon.settings import Secret, Settings
+from zcpolicy.daemon.settings import Secret, Settings, SettingsError
 from zcpolicy.daemon.tokens import Tokens
 from zcpolicy.extras import missing
 from zcpolicy.ledgers.contract import Ledger, LedgerUnavailable
@@ -22,6 +23,8 @@ from zcpolicy.state.minting import Minting
 
 SECONDS: Final = 5.0
 """For a Redis server to answer as the daemon starts."""
+USUAL_PORT: Final = 6379
+"""Of a Redis server whose URL names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,11 @@ def keep(settings: Settings, stack: AsyncExitStack) -> Kept:
     stack.callback(log.close)
     tokens = Tokens(settings.tokens_file)
     tokens.holders()  # a file that cannot be used is said now, and not to the first client
-    ledger, minting = _shared(settings, stack)
-    ledger.check()  # likewise one that cannot be used
+    try:
+        ledger, minting = _shared(settings, stack)
+        ledger.check()  # likewise one that cannot be used
+    except (LedgerUnavailable, SettingsError) as error:
+        raise type(error)(f"`[state] ledger`: {error}") from None
     memory = SqliteMemory(settings.memory_file)
     stack.callback(memory.close)
     return Kept(tokens, ledger, minting, memory, Schedule(settings.schedule_file), log)
@@ -62,7 +68,7 @@ def _shared(settings: Settings, stack: AsyncExitStack) -> tuple[Ledger, Minting]
 
 
 def _on_redis(url: str, stack: AsyncExitStack) -> tuple[Ledger, Minting]:
-    """Raises LedgerUnavailable, which quotes nothing of the URL."""
+    """Raises LedgerUnavailable, which quotes of the URL where the server is, and nothing else."""
     from zcpolicy.ledgers.redis import RedisLedger
 
     try:
@@ -76,4 +82,12 @@ def _on_redis(url: str, stack: AsyncExitStack) -> tuple[Ledger, Minting]:
         with library.from_url(url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS) as client:
             return ledger, Minting.from_redis(client)
     except (RedisError, ValueError, OSError) as error:
-        raise LedgerUnavailable(f"the Redis server cannot be used: {type(error).__name__}") from None
+        raise LedgerUnavailable(f"the Redis server{_at(url)} cannot be used: {type(error).__name__}") from None
+
+
+def _at(url: str) -> str:
+    try:
+        place = urlsplit(url)
+        return f" at `{place.hostname}:{place.port or USUAL_PORT}`" if place.hostname else ""
+    except ValueError:  # no URL: nothing of it is quoted, which may be a password
+        return ""

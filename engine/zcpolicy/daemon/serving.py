@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from zcpolicy.approvals.question import Approvers
 from zcpolicy.daemon.approvals import Questions
+from zcpolicy.daemon.clients import key_of
 from zcpolicy.daemon.doors import Doors
 from zcpolicy.daemon.factories import listen, registered
 from zcpolicy.daemon.folders import make_own, remove_stale
@@ -262,7 +263,8 @@ class Daemon:
         try:
             port = await stack.enter_async_context(served(serving, address=http.address, port=http.port))
         except OSError as error:
-            raise SettingsError(f"`[http]`: port {http.port} of `{http.address}`: {_line(error)}") from None
+            why = os.strerror(error.errno).lower() if error.errno else _line(error)
+            raise SettingsError(f"`[http]`: port {http.port} of `{http.address}`: {why}") from None
         stack.push_async_callback(self.questions.close)
         waits = self.settings.operators.routes or self.settings.operators.person
         if waits and not any(one.is_operator and one.revoked is None for one in self._kept.tokens.holders()):
@@ -285,7 +287,7 @@ class Daemon:
     ) -> Any:
         """All that answers over HTTP, as an ASGI application."""
         from zcpolicy.daemon.approval_routes import approval_routes
-        from zcpolicy.daemon.http import application, key_of
+        from zcpolicy.daemon.http import application
 
         asked = approval_routes(self.questions, lambda holder: host.sessions.client("gateway", key_of(holder)))
         return application(

@@ -41,7 +41,9 @@ class Secret:
     def read(self) -> str:
         """The secret, without a line break at its end. Raises SettingsError, which names the place."""
         if self.kind == "env":
-            found = os.environ.get(self.name, "")
+            if self.name not in os.environ:
+                raise SettingsError(f"the variable `{self.name}` is not set")
+            found = os.environ[self.name]
         else:
             try:
                 with open(self.name, "rb") as file:
@@ -50,7 +52,7 @@ class Secret:
                 raise SettingsError(f"the secret in `{self.name}` cannot be read") from None
         if not found:
             what = "the variable" if self.kind == "env" else "the file"
-            raise SettingsError(f"{what} `{self.name}` holds no secret")
+            raise SettingsError(f"{what} `{self.name}` is empty")
         return found
 
 

@@ -62,8 +62,11 @@ def skill_sources(skills: Mapping[str, SkillSettings]) -> dict[str, SkillSource]
 
 def mcp_servers(mcp: Mapping[str, McpSettings]) -> dict[str, McpServer]:
     """By name. Raises SettingsError for a secret that is not there, ImportError without the extra."""
-    for server in mcp.values():
-        _read({**server.env, **server.headers})
+    for name, server in mcp.items():
+        try:
+            _read({**server.env, **server.headers})
+        except SettingsError as error:
+            raise SettingsError(f"`[mcp.{name}]`: {error}") from None
     return {name: McpServer(_connector(server), server.pinned) for name, server in mcp.items()}
 
 
