@@ -125,7 +125,18 @@ def _listed(daemon: DaemonAt, *, wait: int = 0, since: int | None = None) -> dic
     sound = told.status == 200 and is_list(body.get("questions")) and type(body.get("revision")) is int
     if not sound or not all(is_object(one) for one in body["questions"]):
         raise CommandError(f"the daemon does not list what waits: {told.error}")
+    names = _names(daemon) if body["questions"] else {}
+    for one in body["questions"]:
+        if (name := names.get(str(one.get("client")))) is not None:
+            one["client_name"] = name
     return body
+
+
+def _names(daemon: DaemonAt) -> dict[str, str]:
+    """Clients by their ids, as far as they have tokens."""
+    found = daemon.get(path_to("tokens")).body.get("tokens")
+    holders = [one for one in found if is_object(one)] if is_list(found) else []
+    return {str(one.get("client")): str(one.get("name")) for one in holders}
 
 
 def _show(found: dict[str, Any], style: str) -> int:
@@ -191,7 +202,7 @@ def _around(one: dict[str, Any]) -> list[str]:
     scopes = _words(one.get("scopes"))
     route = visible(str(one.get("route") or ""))
     found = [
-        f"for client {_word(one, 'client')}, in session {_word(one, 'session')}, by {_word(one, 'surface')}"
+        f"for client {_client(one)}, in session {_word(one, 'session')}, by {_word(one, 'surface')}"
         + (f"; route {route}" if route else "; the person at the session"),
         f"a yes reaches: {scopes}" + (beyond if scopes != "once" else ""),
     ]
@@ -202,6 +213,11 @@ def _around(one: dict[str, Any]) -> list[str]:
 
 def _word(one: dict[str, Any], name: str) -> str:
     return visible(str(one.get(name)))
+
+
+def _client(one: dict[str, Any]) -> str:
+    known = "client_name" in one
+    return f"{_word(one, 'client_name')} ({_word(one, 'client')})" if known else _word(one, "client")
 
 
 def _words(value: Any) -> str:

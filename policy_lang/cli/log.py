@@ -14,6 +14,7 @@ import click
 
 from policy_lang.cli.errors import CommandError
 from policy_lang.cli.options import Command, format_option
+from policy_lang.nearest import nearest
 from policy_lang.render.as_json import json_text
 from policy_lang.render.colour import Piece, paint, wants_colour
 from policy_lang.render.visible import visible
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _AGO: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _PAUSE: Final = 0.5
+MAX_TOLD_VALUES: Final = 10
+"""Clients, agents and so on that are named where no line is of the one that was asked for."""
 _HEADS: Final = "whoever may write there could write it all anew: compare with a head that was kept elsewhere (--head)"
 
 
@@ -67,7 +70,7 @@ def verify_command(path: Path, head: str | None, style: str) -> int:
 
 @command.command("show", epilog="Example: zcpolicy log show var/log --agent coder --kind call --since 1h")
 @_path_argument
-@click.option("--client", metavar="C", help="Only what was done for this client.")
+@click.option("--client", metavar="C", help="Only what was done for this client: its id, or the name of its token.")
 @click.option("--agent", metavar="A", help="Only what this agent did.")
 @click.option("--channel", metavar="SURFACE", help="Only what came by this surface: channel, gateway, rpc, run, …")
 @click.option("--session", metavar="S", help="Only what was done in this session.")
@@ -80,12 +83,18 @@ def show_command(path: Path, since: str | None, until: str | None, follow: bool,
     """Print the lines of a log, oldest first; `--format json` prints one object per line."""
     from zcpolicy.daemon.log.show import Reader, Wanted
 
+    _known_kind(who["kind"])
+    named = {name: text for name, text in who.items() if text is not None}
+    who["client"] = _client(path, who["client"])
     wanted = Wanted(**who, since=_moment("since", since), until=_moment("until", until))
     reader, bad = Reader(path, wanted), 0
     try:
         while True:
-            bad += _print(reader.more(whole=not follow), style)
+            shown, wrong = _print(reader.more(whole=not follow), style)
+            bad += wrong
             if not follow:
+                if not shown and named:
+                    print(f"zcpolicy: {_nothing(path, named)}", file=sys.stderr)
                 return int(bad > 0)
             sys.stdout.flush()
             sleep(_PAUSE)
@@ -95,10 +104,52 @@ def show_command(path: Path, since: str | None, until: str | None, follow: bool,
         raise _unreadable(path, error) from None
 
 
-def _print(lines: "Iterator[tuple[Place, Line | None]]", style: str) -> int:
-    """Prints lines, and says how many were none."""
-    colour, bad = style == "human" and wants_colour(sys.stdout), 0
+def _known_kind(kind: str | None) -> None:
+    """Raises CommandError for a kind that no line has."""
+    from zcpolicy.daemon.log.line import KINDS
+
+    if kind is not None and kind not in KINDS:
+        near = nearest(kind, KINDS)
+        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(KINDS)}"
+        raise CommandError(f"there are no lines of kind `{visible(kind[:40])}`: {hint}")
+
+
+def _client(path: Path, name: str | None) -> str | None:
+    """The id of a client that is called by its name: in the daemon's folder the log lies beside the tokens."""
+    from zcpolicy.daemon.clients import ids_in
+
+    if name is None:
+        return None
+    folder = path if path.is_dir() else path.parent
+    return ids_in(str(folder.absolute().parent)).get(name, name)
+
+
+def _nothing(path: Path, named: dict[str, str]) -> str:
+    """Which values the log has of what was asked for. Raises OSError."""
+    from zcpolicy.daemon.log.show import Reader
+
+    fields = {"client": "client", "agent": "agent", "channel": "surface", "session": "session", "kind": ""}
+    seen: dict[str, dict[str, None]] = {name: {} for name in named}
+    for _, line in Reader(path).more(whole=True):
+        for name, found in seen.items() if line is not None else ():
+            assert line is not None
+            value = line.who.get(fields[name]) if fields[name] else line.entry.get("kind")
+            if value and len(found) <= MAX_TOLD_VALUES:
+                found[str(value)] = None
+    told = [f"of {name} {_few(list(found))}" for name, found in seen.items()]
+    return f"no such line; the log has lines {'; '.join(told)}"
+
+
+def _few(values: list[str]) -> str:
+    shown = ", ".join(visible(value[:100]) for value in values[:MAX_TOLD_VALUES])
+    return (shown + (", …" if len(values) > MAX_TOLD_VALUES else "")) or "nothing"
+
+
+def _print(lines: "Iterator[tuple[Place, Line | None]]", style: str) -> tuple[int, int]:
+    """Prints lines, and says how many, and how many were none."""
+    colour, shown, bad = style == "human" and wants_colour(sys.stdout), 0, 0
     for place, line in lines:
+        shown += line is not None
         if line is None:
             bad += 1
             print(f"zcpolicy: {_where(place)} is no line of the log, or was altered", file=sys.stderr)
@@ -106,7 +157,7 @@ def _print(lines: "Iterator[tuple[Place, Line | None]]", style: str) -> int:
             print(_line_json(line))
         else:
             print(paint(_line(line), colour=colour), end="")
-    return bad
+    return shown, bad
 
 
 def _unreadable(path: Path, error: OSError) -> CommandError:

@@ -99,20 +99,23 @@ def _write(tokens: "Tokens", name: str, role: "Role", output: Path) -> None:
 @_settings_option
 @format_option()
 def listed(settings: Path, style: str) -> int:
-    """Say who has a token, and whose was revoked."""
+    """Say who has a token, whose was revoked, and which client of the decision log each is."""
+    from zcpolicy.daemon.clients import ids_in
     from zcpolicy.daemon.tokens import TokensError
 
     tokens = _tokens(settings)
+    ids = ids_in(tokens.folder)
     try:
         holders = tokens.holders()
     except TokensError as error:
         raise CommandError(str(error)) from None
     if style == "json":
-        print(json_text({"tokens": [_as_json(one) for one in holders]}), end="")
+        print(json_text({"tokens": [_as_json(one, ids) for one in holders]}), end="")
         return 0
     for one in holders:
+        known = f", client {ids[one.name]}" if one.name in ids else ""
         gone = "" if one.revoked is None else f", revoked {_day(one.revoked)}"
-        print(f"{one.name}: {one.role}, since {_day(one.made)}{gone}")
+        print(f"{one.name}: {one.role}, since {_day(one.made)}{gone}{known}")
     if not holders:
         print("nobody has a token", file=sys.stderr)
     return 0
@@ -150,8 +153,9 @@ def _tokens(path: Path) -> "Tokens":
     return Tokens(str(Path(read.state, "tokens.json")))
 
 
-def _as_json(holder: "Holder") -> dict[str, object]:
-    return {"name": holder.name, "role": holder.role, "made": holder.made, "revoked": holder.revoked}
+def _as_json(holder: "Holder", ids: dict[str, str]) -> dict[str, object]:
+    told = {"name": holder.name, "role": holder.role, "made": holder.made, "revoked": holder.revoked}
+    return {**told, "client": ids.get(holder.name)}
 
 
 def _day(at: float) -> str:

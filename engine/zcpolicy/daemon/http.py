@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from zcpolicy.daemon.clients import LOCAL, ids_of, key_of
 from zcpolicy.daemon.guard import Guard
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.log.chain import LogError
@@ -30,8 +31,6 @@ try:
 except ImportError:
     raise missing("the gateway", "gateway") from None
 
-LOCAL: Final = "this machine"
-"""The key of whoever comes in without a token, which takes a loopback address."""
 MAX_READY_SECONDS: Final = 5.0
 """Seconds in which it has to be told whether the daemon is ready."""
 
@@ -71,11 +70,6 @@ def application(
         },
     )
     return Guard(served, tokens, settings, port)
-
-
-def key_of(holder: Holder) -> str:
-    """Under which a holder is a client: whoever gets a new token under an old name has the old purse."""
-    return f"token {holder.name}"
 
 
 def _health(shown: Operating) -> list[Route]:
@@ -134,7 +128,13 @@ class _Operators:
     async def _handles(self, request: Request) -> Response:
         asked = dict(request.query_params)
         only(asked, "client", "agent", "channel", "session")
+        if "client" in asked:
+            asked["client"] = (await self._ids()).get(asked["client"], asked["client"])
         return JSONResponse(await asyncio.to_thread(self.shown.handles.to_json, **asked))
+
+    async def _ids(self) -> dict[str, str]:
+        """The ids of clients by name. Raises TokensError."""
+        return ids_of(self.shown.kept.minting, await asyncio.to_thread(self.tokens.holders))
 
     async def _listed(self, _request: Request) -> Response:
         holders = await asyncio.to_thread(self.tokens.holders)

@@ -11,6 +11,7 @@ from time import monotonic, time
 from typing import Any
 
 from zcpolicy.daemon.approvals import Questions
+from zcpolicy.daemon.clients import without_token
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.keeping import Kept
 from zcpolicy.daemon.log.chain import LogError
@@ -51,6 +52,7 @@ class Operating:
             "policy": self.policy.status(),
             "agents": {name: list(agent.surfaces) for name, agent in self.settings.agents.items()},
             "addresses": dict(self.addresses),
+            "clients": without_token(self.kept.minting),
             "sessions": len(host.sessions),
             "turns": host.doors.turns,
             "approvals": len(self.questions),

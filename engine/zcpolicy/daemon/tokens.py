@@ -78,6 +78,7 @@ class Tokens:
     def __init__(self, file: str) -> None:
         self._file = os.path.abspath(file)
         self.files = (self._file, f"{self._file}.lock", f"{self._file}.new")
+        self.folder = os.path.dirname(self._file)
         self._reading = Lock()
         self._seen: tuple[int, ...] | None = None
         self._kept: tuple[_Kept, ...] = ()

@@ -28,6 +28,11 @@ FORMAT: Final = "zcpolicy-log 1"
 NOTHING_BEFORE: Final = "0" * 64
 """What the first line of all names as the hash of the line before."""
 
+KINDS: Final = (
+    "turn", "model", "call", "approval", "delegation", "skill", "memory", "stopped", "failed", "host", "log",
+)  # fmt: skip
+"""Of lines: those of events, of the host itself, and of the log about itself."""
+
 _END: Final = len(',"sha256":"') + 64 + len('"}')
 _LATEST: Final = 253_402_300_799.0
 _SMALLEST: Final = 1e-4  # below, Python and RFC 8785 spell numbers differently

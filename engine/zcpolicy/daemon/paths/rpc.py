@@ -18,6 +18,7 @@ from struct import unpack
 from typing import Any, Final, Self
 
 from zcpolicy.approvals.question import Answer, Approve, Question, Reject
+from zcpolicy.daemon.clients import user_key
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.sessions import Full, Seat
@@ -186,7 +187,8 @@ class _Connection:
 
     async def _tools(self, params: dict[str, Any], _name: Any) -> dict[str, Any]:
         only(params, "agent")
-        return {"tools": listed(await self.rpc.host.tools(self._order(params, "")))}
+        order = self._order(params, "")
+        return listed(await self.rpc.host.tools(order), self.rpc.host.left_out(order))
 
     async def _approve(self, params: dict[str, Any], _name: Any) -> dict[str, Any]:
         only(params, "question", "answer", "scope")
@@ -312,4 +314,4 @@ def _peer(writer: asyncio.StreamWriter) -> str:
     if credentials is not None:
         connected: socket.socket = writer.get_extra_info("socket")
         _pid, user, _group = unpack("3i", connected.getsockopt(socket.SOL_SOCKET, credentials, 12))
-    return f"user {user}"
+    return user_key(user)

@@ -8,6 +8,7 @@ that made the call: the same narrowing, limits and labels, and what was withheld
 from dataclasses import dataclass, replace
 
 from zcpolicy.approvals.question import Approvers
+from zcpolicy.daemon.clients import HOST
 from zcpolicy.daemon.host import Host
 from zcpolicy.daemon.order import Order, TurnRefused
 from zcpolicy.daemon.schedule import Job, Line, Origin, Schedule, ScheduleError, origin_of
@@ -24,7 +25,7 @@ async def run_once(
     host: Host, agent: str, text: str, *, narrowing: Narrowing | None = None, site: Site = OPEN, surface: str = "run"
 ) -> TurnResult:
     """One turn in a session of its own. Raises TurnRefused, Full."""
-    seat = host.sessions.open(host.sessions.client("run", "the host itself"))
+    seat = host.sessions.open(host.sessions.client("run", HOST))
     try:
         order = Order(
             agent,
