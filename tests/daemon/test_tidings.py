@@ -258,10 +258,13 @@ def test_turns_that_are_cut_off_as_it_stops_are_counted(file: Path) -> None:
 
 
 def test_settings_that_were_changed_since_the_start(file: Path) -> None:
+    def changed() -> None:
+        file.write_text(f"{file.read_text()}# more\n")
+
     async def story() -> None:
         async with watched(file) as (told, _, root):
             assert (await root.get("/status")).json()["settings"] == "as at start"
-            file.write_text(f"{file.read_text()}# more\n")
+            changed()
             assert (await root.get("/status")).json()["settings"] == "changed since start"
             assert told[-1].startswith("serving aide (by others only), helper (gateway, rpc) on ")
 

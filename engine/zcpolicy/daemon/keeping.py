@@ -3,7 +3,7 @@
 In: `Settings`. Out: `Kept`, whose parts are let go of by the stack that they are put on.
 """
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -86,8 +86,8 @@ def _on_redis(url: str, stack: AsyncExitStack) -> tuple[Ledger, Minting]:
 
 
 def _at(url: str) -> str:
-    try:
+    """Where a URL leads to; "" for what is none: nothing of it is quoted, which may be a password."""
+    with suppress(ValueError):
         place = urlsplit(url)
         return f" at `{place.hostname}:{place.port or USUAL_PORT}`" if place.hostname else ""
-    except ValueError:  # no URL: nothing of it is quoted, which may be a password
-        return ""
+    return ""
