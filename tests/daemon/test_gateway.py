@@ -146,6 +146,7 @@ def test_a_listing_connects_nothing_and_touches_no_hardware(tmp_path: Path) -> N
     async def story(world: World, client: httpx.AsyncClient) -> None:
         answer = await client.get("/tools", params={"agent": "worker"}, headers=ANN)
         assert [one["name"] for one in answer.json()["tools"]] == ["file_read", "shell"]
+        assert answer.json()["servers"] == ["forge"]  # whose tools only a turn would find
         assert (await client.get("/tools", params={"agent": "boss"}, headers=ANN)).status_code == 403
         assert (await client.get("/tools", params={"agent": "worker"})).status_code == 401
 

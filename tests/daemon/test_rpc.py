@@ -156,6 +156,7 @@ def test_the_tools_are_listed_as_a_turn_would_show_them(tmp_path: Path) -> None:
         peer = await connect()
         listed = await peer.ask("tools", agent="worker")
         assert [one["name"] for one in listed["result"]["tools"]] == ["file_read", "shell"]
+        assert listed["result"]["servers"] == []
 
     run(story, tmp_path)
 

@@ -115,7 +115,7 @@ PLACES: dict[str, set[str]] = {
     "importlib": {
         NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
         "policy_lang/render/sarif.py",
-        "policy_lang/serving/operators.py", "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py",
+        "policy_lang/serving/operators.py", "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py", "policy_lang/serving/tools.py",
     },
     "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},

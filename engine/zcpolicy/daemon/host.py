@@ -27,6 +27,7 @@ from zcpolicy.program import CompiledError, Program
 from zcpolicy.refusals import ResolveError
 from zcpolicy.registry.scoped import ScopedToolRegistry
 from zcpolicy.registry.sources import ToolSources, ToolSpec
+from zcpolicy.registry.view import servers_of
 from zcpolicy.resolver import Resolver
 from zcpolicy.state.minting import Minting
 from zcpolicy.tickets import Ticket, redeemed
@@ -113,6 +114,10 @@ class Host:
             return registry.specs()
         finally:
             await registry.close()
+
+    def left_out(self, order: Order) -> list[str]:
+        """The servers that a turn would connect, and `tools` does not. Raises TurnRefused."""
+        return sorted(servers_of(self.execution(order)) & self.sources.servers.keys()) if order.site.connect_mcp else []
 
     async def remarks(self, order: Order) -> Mapping[str, str]:
         """Where the host's tools and skills and the policy's do not meet for an agent: as `ScopedToolRegistry.remarks`. Raises TurnRefused."""

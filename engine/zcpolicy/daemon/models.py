@@ -1,7 +1,7 @@
 """The model of each agent: a script in a file, or any model of pydantic-ai by its name.
 
 In: `AgentSettings`. Out: `ResolvedModelAccess` by agent. A script is JSON: `{"steps": […], "repeat": true}`; a step is text, which
-ends a turn, or `{"text": …, "calls": [{"tool": WIRE NAME, "arguments": {…}}]}`. With `repeat` it begins again when it is through.
+ends a turn, or `{"text": …, "calls": [{"tool": NAME, "arguments": {…}}]}`, the name as the policy has it or as models do. With `repeat` it begins again when it is through.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -14,6 +14,7 @@ from zcpolicy.exact import is_list, is_object
 from zcpolicy.loop.access import Prices, ResolvedModelAccess
 from zcpolicy.loop.messages import ModelRequest, ModelResponse
 from zcpolicy.loop.scripted import USED, calls
+from zcpolicy.registry.wire import wire_name
 
 MAX_SCRIPT_BYTES: Final = 1_048_576
 """Bytes of the script of a model."""
@@ -63,9 +64,15 @@ def _call(number: int, call: Any) -> tuple[str, str]:
     if not is_object(arguments):
         raise ScriptError(f"the `arguments` of a call of step {number} are no object")
     try:
-        return call["tool"], dumps(arguments, allow_nan=False)
+        return _wire(call["tool"]), dumps(arguments, allow_nan=False)
     except ValueError:
         raise ScriptError(f"the `arguments` of a call of step {number} cannot be sent") from None
+
+
+def _wire(name: str) -> str:
+    """`server/tool` as models call it."""
+    server, slash, tool = name.partition("/")
+    return wire_name((server, tool)) if slash else name
 
 
 class FileModel:

@@ -73,9 +73,10 @@ def told(result: TurnResult) -> dict[str, Any]:
     return found
 
 
-def listed(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """A listing of tools."""
-    return [
+def listed(specs: Sequence[ToolSpec], servers: Sequence[str]) -> dict[str, Any]:
+    """A listing of tools, with the servers whose tools are not in it."""
+    tools = [
         {"name": tool_json(one.name), "wire": one.wire, "description": one.description, "parameters": one.parameters}
         for one in specs
     ]
+    return {"tools": tools, "servers": [*servers]}

@@ -145,10 +145,11 @@ class _Gateway:
         self._serves(agent)
         seat = self._opened(client)
         try:
-            specs = await self.host.tools(self._order(agent, "", seat))
+            order = self._order(agent, "", seat)
+            found = listed(await self.host.tools(order), self.host.left_out(order))
         finally:
             self.host.sessions.close(seat)
-        return JSONResponse({"tools": listed(specs)})
+        return JSONResponse(found)
 
     def _serves(self, agent: str) -> None:
         """Raises TurnRefused, before anything is opened."""
