@@ -71,7 +71,7 @@ def test_a_script_lists_and_answers(office: Office, cli: Cli) -> None:
     name = question["id"]
     listed = cli("approvals", "list", *at)
     assert listed.out.splitlines()[1] == (r'| Allow memory_store(text: "the sky\u001b[31m is blue") for agent helper?')
-    assert f"  for client {question['client']}, in session {session}, by gateway; route security" in listed.out
+    assert f"  for client ann ({question['client']}), in session {session}, by gateway; route security" in listed.out
     assert "  a yes reaches: once, exact, beyond this call for 3600 s" in listed.out
     assert cli("approvals", *at, "--format", "plain").out.startswith(f"{name}: Allow memory_store(")
     assert json.loads(cli("approvals", *at, "--format", "json").out)["questions"][0]["id"] == name

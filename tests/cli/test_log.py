@@ -1,14 +1,18 @@
 """`zcpolicy log verify` and `log show`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from zcpolicy import events
 from zcpolicy.daemon.log.chain import DecisionLog
+from zcpolicy.daemon.log.line import KINDS
 from zcpolicy.daemon.log.settings import Rotation
 from zcpolicy.events import Event
 from zcpolicy.identity import Identity
+from zcpolicy.state.minting import Minting
 
 from .conftest import Cli
 
@@ -181,6 +185,55 @@ def test_filters(cli: Cli, log: Path, words: tuple[str, ...], monkeypatch: pytes
     ran = cli("log", "show", "log", *words, "--format", "json")
     assert [json.loads(line)["seq"] for line in ran.out.splitlines()] == FILTERS[words]
     assert ran.out.isascii()
+
+
+NOTHING: dict[tuple[str, ...], tuple[int, str]] = {
+    ("--kind", "calls"): (2, "there are no lines of kind `calls`: did you mean `call`?"),
+    ("--kind", "zzz"): (
+        2, "there are no lines of kind `zzz`: there are turn, model, call, approval, delegation, skill, memory, stopped, failed, host, log",
+    ),
+    ("--channel", "http"): (0, "no such line; the log has lines of channel rpc, gateway, channel"),
+    ("--agent", "nobody"): (0, "no such line; the log has lines of agent coder, helper"),
+    ("--kind", "memory"): (0, "no such line; the log has lines of kind log, call, turn, host"),
+    ("--client", "eve", "--agent", "coder"): (
+        0, "no such line; the log has lines of client ann, bob, \\e[2Jeve; of agent coder, helper",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", NOTHING, ids=" ".join)
+def test_a_filter_that_nothing_fits_says_what_there_is(cli: Cli, log: Path, words: tuple[str, ...]) -> None:
+    status, said = NOTHING[words]
+    assert cli("log", "show", "log", *words) == (status, "", f"zcpolicy: {said}\n")
+
+
+def test_a_client_is_found_by_the_name_of_its_token(cli: Cli, tmp_path: Path) -> None:
+    Path("daemon.toml").write_text('[policy]\nlayers = ["team.zcpolicy"]\n[state]\nfolder = "var"\n')
+    for name in ("ann", "ben"):
+        cli("token", "add", name)
+    assert {one["client"] for one in listed(cli)} == {None}, "before there is a key"
+    minting = Minting.from_file(str(tmp_path / "var/identity.key"))
+    ann, ben = (minting.client("gateway", f"token {name}") for name in ("ann", "ben"))
+    assert [one["client"] for one in listed(cli)] == [ann, ben]
+    assert [line.rpartition(", client ")[2] for line in cli("token", "list").out.splitlines()] == [ann, ben]
+    with DecisionLog(tmp_path / "var/log", clock=lambda: NOON) as log:
+        for number, client in enumerate((ann, ben)):
+            log(told("turn", by("a", client, "s", "gateway"), number=number))
+    for name in ("ben", ben):
+        ran = cli("log", "show", "var/log", "--client", name, "--format", "json")
+        assert [json.loads(line)["data"]["number"] for line in ran.out.splitlines()] == [1]
+    file = "var/log/decisions-000000000001.jsonl"
+    assert len(cli("log", "show", file, "--client", "ann").out.splitlines()) == 1
+
+
+def listed(cli: Cli) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(cli("token", "list", "--format", "json").out)["tokens"]
+    return found
+
+
+def test_every_kind_of_event_can_be_asked_for() -> None:
+    (kinds,) = re.findall(r"Kind = Literal\[(.*?)\]", Path(events.__file__).read_text("utf-8"))
+    assert {*re.findall(r"\w+", kinds), "host", "log"} == {*KINDS}
 
 
 def test_following_ends_with_an_interrupt(cli: Cli, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
