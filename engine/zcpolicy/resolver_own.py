@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from _thread import RLock
 
+from zcpolicy.protected import protection
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,14 +61,8 @@ class Own:
     ) -> None:
         self.clients = clients
         self.line = line
-        self.protects = _protection(files) if files else None
+        self.protects = protection(files) if files else None
         self.tool_ids: dict[ToolName, int] = {name: index for index, name in enumerate(program.tools)}
         self.by_agent: dict[str, Stack] = {}
         self.unknown: dict[Any, str] = {}
         self.looks: dict[str, set[str]] = {}
-
-
-def _protection(files: tuple[str, ...]) -> Callable[[Any, Any], bool | None]:
-    from zcpolicy.predicates.path import protected_hit
-
-    return protected_hit(files)

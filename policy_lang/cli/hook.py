@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import allocate_lock, start_new_thread
 
 from policy_lang.cli.errors import CommandError
 from policy_lang.cli.words import help_text, nearest, read_words
@@ -17,8 +18,7 @@ from zcpolicy.hosts.hook.event import BLOCKS, NoEvent, Reply, refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
-    from typing import Final, Never
+    from typing import Final
 
     from policy_lang.cli.words import OptionTable, Words
 
@@ -109,26 +109,20 @@ def _left(reply: Reply) -> int:
     return reply.status
 
 
-class _Late(BaseException):
-    """Time is over. No `except Exception` holds it up."""
-
-
 class _Deadline:
-    """Ends what takes too long, with `_Late`; where the system has no such timer, the host's own one has to do."""
+    """Ends the process with a deny, once it takes too long, whatever it does then. A thread, since `signal` takes longer to load."""
+
+    def __init__(self) -> None:
+        self._over = allocate_lock()
 
     def __enter__(self) -> None:
-        if sys.platform != "win32":
-            from signal import ITIMER_REAL, SIGALRM, setitimer, signal
-
-            signal(SIGALRM, _late)
-            setitimer(ITIMER_REAL, MAX_SECONDS)
+        self._over.acquire()
+        start_new_thread(self._watch, ())
 
     def __exit__(self, *raised: object) -> None:
-        if sys.platform != "win32":
-            from signal import ITIMER_REAL, setitimer
+        self._over.release()
 
-            setitimer(ITIMER_REAL, 0)
-
-
-def _late(number: int, frame: FrameType | None) -> Never:
-    raise _Late(f"it took more than {MAX_SECONDS:.0f} seconds")
+    def _watch(self) -> None:
+        if not self._over.acquire(timeout=MAX_SECONDS):
+            os.write(2, refusal(f"it took more than {MAX_SECONDS:.0f} seconds").err.encode())
+            os._exit(BLOCKS)

@@ -99,7 +99,7 @@ PLACES: dict[str, set[str]] = {
     ".peripherals": {ASSEMBLY, "zcpolicy/parity/tools.py"},
     ".sources": {TWO_CLIENTS, HOST, DIRECT, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/serving.py", "zcpolicy/parity/daemon.py", "zcpolicy/parity/probe.py", "zcpolicy/parity/reference.py", "zcpolicy/parity/stage.py"},
     # what is private, sealed or on record
-    FOREIGN: {RESOLVER, "zcpolicy/operands.py", "zcpolicy/program.py"},
+    FOREIGN: {RESOLVER, "zcpolicy/operands.py", "zcpolicy/program.py", "policy_lang/cli/hook.py"},
     "_records": {SCOPED},
     "_all_held": {"zcpolicy/loop/admitted.py"},
     ".__new__": {*SEALED, *SEALED_STATE, "zcpolicy/state/secret.py", SCOPED, TICKETS, "zcpolicy/records.py"},

@@ -10,8 +10,9 @@ import os
 
 from zcpolicy.combine import Verdict
 from zcpolicy.facts import Session
-from zcpolicy.hosts.hook.event import NoEvent, Reply, tool_of
+from zcpolicy.hosts.hook.event import NoEvent, Reply, refusal, tool_of
 from zcpolicy.hosts.hook.kept import Kept
+from zcpolicy.permits import mark
 from zcpolicy.records import NamedTuple
 from zcpolicy.refusals import PermitError, UnknownAgent
 from zcpolicy.resolver import Resolver
@@ -115,7 +116,7 @@ def _execution(program: Program, session: Session, settings: Settings) -> Resolv
     """The agent at work. The ledger is opened only where a limit counts in it: that takes longer than all the rest."""
     protected = (*settings.protected, settings.state)
     run = Resolver(program, protected=protected).resolve(settings.agent, session=session, surface="hook")
-    if not any("limits" in body.data for level in run.stack.counted for body in level.bodies):
+    if not _counts(run):
         return run
     from zcpolicy.ledgers.sqlite import SqliteLedger
 
@@ -123,6 +124,11 @@ def _execution(program: Program, session: Session, settings: Settings) -> Resolv
     return Resolver(program, protected=protected, ledger=ledger).resolve(
         settings.agent, session=session, surface="hook"
     )
+
+
+def _counts(run: ResolvedAgentExecution) -> bool:
+    """Whether some limit may apply to it."""
+    return any("limits" in body.data for level in run.stack.counted for body in level.bodies)
 
 
 def _settled(run: ResolvedAgentExecution, decision: Decision, asked: Asked) -> tuple[Effect, str]:
@@ -133,6 +139,9 @@ def _settled(run: ResolvedAgentExecution, decision: Decision, asked: Asked) -> t
         return "deny", for_model(Verdict("deny", "no-approver"))
     if not asked.counts:  # the call's own event follows, which asks, and counts
         return (decision.effect, decision.for_person)
+    if not _counts(run):
+        mark(decision)  # all that a call leaves which no limit counts; `permit` would load what counts
+        return ("ask", decision.for_person) if decision.effect == "ask" else ("allow", "")
     try:
         final = run.permit(decision, approved=decision.effect == "ask", ok=False)  # what comes of it is not told
     except PermitError as error:
@@ -148,4 +157,6 @@ def _person(decision: Decision) -> bool:
 
 def _reply(host: Host, asked: Asked, effect: Effect, text: str) -> Reply:
     out = host.said(asked, effect, text)
+    if effect != "allow" and not out:
+        return refusal(text)
     return Reply(out + "\n" if out else "", "", 0)
