@@ -174,7 +174,8 @@ def _command(host: str, read: Words, target: Path) -> str:
     words += ["--agent", agent, "--state", str(state), "--protect", str(target)]
     words += [word for layer in files[:-1] for word in ("--layer", str(layer))]
     words += ["--attended"] * read.has("--attended")
-    return f"{join(words)} || {{ echo {quote(MARK)} >&2; exit 2; }}"
+    refuses = f"echo '{MARK}' >&2; exit 2"
+    return f"{join(words)} || /bin/sh -c {quote(refuses)}"  # which shells that are no POSIX ones read alike
 
 
 def _host(read: Words) -> str:

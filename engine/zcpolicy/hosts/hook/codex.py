@@ -1,6 +1,6 @@
 """Codex (run with 0.171.0): the event `PreToolUse`.
 
-In: its event. Out: `hookSpecificOutput` for a deny, nothing for an allow. It runs what is asked about, so nothing is.
+In: its event. Out: nothing on stdout; a deny is its exit status, with the reason on stderr. It runs what is asked about, so nothing is.
 """
 
 from __future__ import annotations
@@ -40,11 +40,8 @@ def spelled(server: str, name: str) -> str:
 
 
 def said(asked: Asked, effect: Effect, text: str) -> str:
-    """A deny; an allow is silence (Codex's own tests call one that changes nothing a hook that failed)."""
-    del asked
-    if effect == "allow":
-        return ""
-    from json import dumps
-
-    decided = {"hookEventName": EVENT, "permissionDecision": "deny", "permissionDecisionReason": text}
-    return dumps({"hookSpecificOutput": decided})
+    """Silence: for an allow with status 0 (Codex's own tests call one that changes nothing a hook that failed), for a deny with the
+    status that blocks. The hook runs in a login shell, whose profile may print before us: what is no JSON then runs the call.
+    """
+    del asked, effect, text
+    return ""

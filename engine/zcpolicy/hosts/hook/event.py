@@ -71,7 +71,7 @@ class Host(Protocol):
         ...
 
     def said(self, asked: Asked, effect: Effect, text: str) -> str:
-        """The answer for stdout. `text`: why, for the model or, where the host asks, for a person."""
+        """The answer for stdout; "" where the exit status says it. `text`: why, for the model or, where the host asks, for a person."""
         ...
 
 
