@@ -5,7 +5,7 @@ In: a resolver, tools, models, approvers, a recorder. Out: `Host`, whose `turn` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import time
 from typing import Any, Final
@@ -19,7 +19,7 @@ from zcpolicy.daemon.schedule import Line
 from zcpolicy.daemon.sessions import Place, Sessions
 from zcpolicy.events import Event, nowhere
 from zcpolicy.execution import ResolvedAgentExecution
-from zcpolicy.facts import FactsError
+from zcpolicy.facts import FactsError, ToolName
 from zcpolicy.identity import Identity
 from zcpolicy.loop.access import ResolvedIo, ResolvedModelAccess
 from zcpolicy.loop.loop import TurnResult, run_tool_call_loop
@@ -38,6 +38,9 @@ Models = Mapping[str, ResolvedModelAccess] | Callable[[str], ResolvedModelAccess
 SUSPENDED_SECONDS: Final = 30.0
 """After which a client may try again where the policy decides nothing."""
 
+Assembled = Callable[[Sequence[ToolName], Mapping[str, str]], None]
+"""Is told the tools that a turn has, and what it could not have: by server, why."""
+
 _CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
 """What says that an execution, or its registry, cannot be."""
 
@@ -45,7 +48,7 @@ _CANNOT_BE: Final = (ResolveError, CompiledError, FactsError)
 class Host:
     """What a host owns. `approvers`: by surface, `""` for those that are not named. `place`: fills in the facts of a
     new session. `system`: the host's own prompt. `doors`: whether a turn may begin now; by default it always may.
-    `minting`: names its clients; without one their ids last as long as the process. `assembled`: sees the registry of every turn.
+    `minting`: names its clients; without one their ids last as long as the process. `assembled`: is told of every turn's tools.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class Host:
         system: str = "",
         doors: Doors | None = None,
         minting: Minting | None = None,
-        assembled: Callable[[ScopedToolRegistry], None] = lambda _registry: None,
+        assembled: Assembled = lambda _tools, _failures: None,
     ) -> None:
         self.resolver = resolver
         self.sources = sources
@@ -194,7 +197,7 @@ class Host:
             )
         except _CANNOT_BE as error:
             raise TurnRefused(str(error)) from None
-        self._assembled(registry)
+        self._assembled(registry.names(), registry.failures)
         return registry
 
     def io(self, order: Order) -> ResolvedIo:

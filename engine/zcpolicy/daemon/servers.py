@@ -3,22 +3,22 @@
 In: registries as turns assemble them. Out: `Servers`, for operators; a call of `changed` for each new cause, and when a server is back.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from time import time
 from typing import Any, Literal
 
-from zcpolicy.registry.scoped import ScopedToolRegistry
+from zcpolicy.facts import ToolName
 from zcpolicy.reload.moments import moment
 
-State = Literal["untried", "up", "down"]
+Standing = Literal["untried", "up", "down"]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """How a server was found last. `since`: seconds since the epoch; None: no turn has connected it yet. `why`: what is wrong with it."""
 
-    state: State = "untried"
+    state: Standing = "untried"
     why: str = ""
     since: float | None = None
 
@@ -30,17 +30,17 @@ class Servers:
         self._found = dict.fromkeys(sorted(names), Found())
         self._changed = changed
 
-    def seen(self, registry: ScopedToolRegistry) -> None:
-        """Takes in what one turn has found. A server that it did not connect is as it was."""
-        there = {name[0] for name in registry.names() if isinstance(name, tuple)}
+    def seen(self, tools: Iterable[ToolName], failures: Mapping[str, str]) -> None:
+        """Takes in the tools that one turn has, and what it could not have. A server that it did not connect is as it was."""
+        there = {name[0] for name in tools if isinstance(name, tuple)}
         for name in self._found:
-            why = registry.failures.get(name, "")
+            why = failures.get(name, "")
             if why:
                 self._now(name, "down", why)
             elif name in there:
                 self._now(name, "up", "")
 
-    def _now(self, name: str, state: State, why: str) -> None:
+    def _now(self, name: str, state: Standing, why: str) -> None:
         before = self._found[name]
         if (before.state, before.why) == (state, why):
             return

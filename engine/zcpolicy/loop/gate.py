@@ -6,7 +6,7 @@ that is performed, its result.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +41,7 @@ from zcpolicy.loop.standing import standing_of
 from zcpolicy.loop.unbroken import unbroken
 from zcpolicy.permits import mark
 from zcpolicy.refusals import ResolveError
-from zcpolicy.registry.scoped import ScopedToolRegistry, runner_of
+from zcpolicy.registry.scoped import runner_of
 from zcpolicy.registry.sources import InnerCall, Run, ToolContext, ToolResult
 from zcpolicy.sealed import NoTruth
 from zcpolicy.texts import spelled
@@ -244,13 +244,13 @@ class _Wanted:
             return decision, None
         runner = runner_of(registry, decision.tool)
         if runner is None:
-            return _deny(run, decision.tool, "unknown-tool", _absent(registry, decision.tool), decision), None
+            return _deny(run, decision.tool, "unknown-tool", _absent(registry.failures, decision.tool), decision), None
         return decision, runner
 
 
-def _absent(registry: ScopedToolRegistry, tool: ToolName) -> str:
+def _absent(failures: Mapping[str, str], tool: ToolName) -> str:
     """Why a tool that the policy grants is not there, where that is known: its server is not."""
-    why = "" if isinstance(tool, str) else registry.failures.get(tool[0], "")
+    why = "" if isinstance(tool, str) else failures.get(tool[0], "")
     return f"server `{tool[0]}` is not there: {why}" if why else ""
 
 
