@@ -62,6 +62,8 @@ class Guard:
             headers = _headers(scope)
             holder = await self._admitted(scope, headers)
             body = await self._body(headers, receive)
+            if (body or "content-type" in headers) and scope["method"] in _WITH_BODY and not _is_json(headers):
+                raise Answer(415, "the body has to be `application/json`")
         except Answer as answer:
             await _say(send, answer)
             return
@@ -82,8 +84,6 @@ class Guard:
         holder = await asyncio.to_thread(self._holder, headers, needed=not is_health)
         if not is_health and path not in CLIENTS and (holder is None or not holder.is_operator):
             raise Answer(403, "this takes the token of an operator")
-        if scope["method"] in _WITH_BODY and not _is_json(headers):
-            raise Answer(415, "the body has to be `application/json`")
         return holder
 
     def _holder(self, headers: Mapping[str, str], *, needed: bool) -> Holder | None:
