@@ -1,10 +1,12 @@
-"""The five minutes of docs/serve.md run as written, daemon included."""
+"""The pages that start a daemon run as written, daemon included."""
 
 import os
 import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from tests.house.blocks import ROOT, run_story
 
@@ -17,13 +19,13 @@ def free_port() -> str:
         return str(probe.getsockname()[1])
 
 
-def test_the_page_runs_as_written(tmp_path: Path) -> None:
-    text = (ROOT / "docs/serve.md").read_text("utf-8")
-    assert PORT in text
-    page = tmp_path / "serve.md"
+@pytest.mark.parametrize(("name", "programs"), [("serve", 12), ("reference/rpc", 3)])
+def test_the_page_runs_as_written(name: str, programs: int, tmp_path: Path) -> None:
+    text = (ROOT / f"docs/{name}.md").read_text("utf-8")
+    page = tmp_path / "page.md"
     page.write_text(text.replace(PORT, free_port()), encoding="utf-8")
     try:
-        assert run_story(page, tmp_path) == 12
+        assert run_story(page, tmp_path) == programs
     finally:
         started = tmp_path / "serve.pid"
         if started.exists():
