@@ -219,7 +219,10 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         with pytest.raises(LogError) as caught:
             opened(tmp_path)
         log(event())
-    assert str(caught.value) == f"the log in `{tmp_path}` is being written by process {os.getpid()}: one daemon has a folder at a time"
+    assert (
+        str(caught.value)
+        == f"the log in `{tmp_path}` is being written by process {os.getpid()}: one daemon has a folder at a time"
+    )
     opened(tmp_path).close()
     assert did(tmp_path) == ["file", "started", "stopped", "started", "stopped"]
     assert problems(tmp_path) == []

@@ -29,7 +29,9 @@ def hold(folder: str) -> int:
     except BlockingIOError:
         who = os.pread(held, 20, 0).decode(errors="replace").strip()
         os.close(held)
-        raise InUse(f"the log in `{folder}` is being written by process {who or 'unknown'}: one daemon has a folder at a time") from None
+        raise InUse(
+            f"the log in `{folder}` is being written by process {who or 'unknown'}: one daemon has a folder at a time"
+        ) from None
     except OSError:
         os.close(held)
         raise
