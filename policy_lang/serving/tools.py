@@ -6,12 +6,10 @@ In: tables of the settings. Out: `FactorySettings`, rates by name; findings. No 
 import json
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 from policy_lang import codes
-from policy_lang.nearest import nearest
+from policy_lang.serving.modules import fault_of
 from policy_lang.serving.reading import Table
 from policy_lang.serving.secrets import no_secret
 from policy_lang.serving.toml import Path as Place
@@ -80,23 +78,17 @@ def _texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
 
 
 def named(table: Table, written: str, place: Place, *, what: str = "function") -> None:
-    """Reports what is no `module:function` of a module that is there."""
+    """Reports what is no `module:function`, as far as can be seen without importing it."""
     if _NAMED.fullmatch(written) is None:
         table.say(
             codes.BAD_SETTING, f"`{written}` names no {what}", place,
             help=f"write MODULE:{what.upper()}: `my_package.tools:{'make' if what == 'function' else 'Notes'}`",
         )  # fmt: skip
         return
-    module = written.partition(":")[0]
-    first = module.partition(".")[0]
-    beside = Path(table.folder, first)
-    if not beside.is_dir() and not beside.with_suffix(".py").is_file() and find_spec(first) is None:
-        names = [path.stem for path in table.folder.glob("*.py")]
-        near = nearest(first, names)
-        table.say(
-            codes.UNUSABLE_FILE, f"there is no module `{module}`", place,
-            help=f"did you mean `{near}`?" if near else "modules are found beside the settings, and where Python has them",
-        )  # fmt: skip
+    module, _, name = written.partition(":")
+    wrong = fault_of(table.folder, module, name, what)
+    if wrong is not None:
+        table.say(codes.UNUSABLE_FILE, wrong.message, place, help=wrong.help)
 
 
 def rates_in(top: Table) -> dict[str, tuple[int, float]]:
