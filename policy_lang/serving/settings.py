@@ -13,6 +13,7 @@ from typing import Any, Final
 from policy_lang import codes
 from policy_lang.diagnostics import Diagnostic, has_errors
 from policy_lang.files import decode_source, read_bytes
+from policy_lang.nearest import nearest
 from policy_lang.serving import files
 from policy_lang.serving.operators import approvals_in, telemetry_in
 from policy_lang.serving.reading import Table
@@ -116,9 +117,21 @@ def _settings(top: Table, path: Path, state: StateSettings | None) -> Settings |
         "operators": approvals_in(top, served=http is not None), "telemetry": telemetry_in(top),
     }  # fmt: skip
     top.done()
+    _told_once(top)
     if policy is None or state is None or has_errors(top.found):
         return None
     return Settings(policy, state, agents, str(path.absolute()), http, rpc, **rest)
+
+
+def _told_once(top: Table) -> None:
+    """A table whose name is misspelt is not missing as well."""
+    for name in top.values:
+        near = nearest(name, top.asked) if name not in top.asked else None
+        if near is not None:
+            told = (f"there is no `{near}`", f"table `[{near}]`")
+            top.found[:] = [
+                one for one in top.found if one.code != codes.MISSING_SETTING or not one.message.endswith(told)
+            ]
 
 
 def _required(top: Table, name: str, example: str) -> Table | None:

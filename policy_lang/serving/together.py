@@ -137,13 +137,18 @@ def _routes(settings: Settings, top: Table, program: Program) -> None:
     """Who is asked by a route: the daemon has nobody but operators."""
     said: list[Any] = [body.get("approval", {}) for body in _bodies(program)]
     asked = {route for one in said for key in ("routes", "fallback") for route in one.get(key, ())}
-    for number, route in enumerate(settings.operators.routes):
+    given = settings.operators.routes
+    for number, route in enumerate(given):
         _known(top, route, sorted(asked), "route", ("approvals", "routes", number))
-    for route in sorted(asked.difference(settings.operators.routes)):
+    meant = {
+        nearest(route, asked) for route in given if route not in asked
+    }  # of these it was said that they are misspelt
+    for route in sorted(asked.difference(given, meant)):
+        add = f'add `"{route}"` to `routes`' if given else f'write `[approvals]` and `routes = ["{route}"]`'
         top.say(
             codes.UNANSWERED_ROUTE, f"nobody answers route `{route}` of the policy: what it is asked about is denied",
             ("approvals" if "approvals" in top.values else "policy",), on_key=True,
-            help=f'write `[approvals]` and `routes = ["{route}"]`: then operators do',
+            help=f"{add}: then operators do",
         )  # fmt: skip
 
 

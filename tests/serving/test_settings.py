@@ -181,6 +181,21 @@ def test_a_secret_is_not_repeated(case: str) -> None:
         assert "hunter2" not in render(made.diagnostics, style, files=1, colour=False)
 
 
+MISSPELT = {
+    "[http]": ("[htpp]", "daemon.toml:8:1: error ZC6002: there is no setting `htpp`"),
+    "[policy]": ("[polcy]", "daemon.toml:1:1: error ZC6002: there is no setting `polcy`"),
+    "[state]": ("[sttae]", "daemon.toml:5:1: error ZC6002: there is no setting `sttae`"),
+}
+
+
+@pytest.mark.parametrize("table", MISSPELT)
+def test_one_slip_is_told_once(table: str) -> None:
+    instead, expected = MISSPELT[table]
+    text = SOUND.replace(table, instead, 1) + '[approvals]\nroutes = ["security"]\n'
+    Path("team.zcpolicy").write_text(ROUTED)
+    assert said(text) == [expected, f"help: did you mean `{table.strip('[]')}`?"]
+
+
 def test_names_that_the_policy_has_not() -> None:
     assert said(SOUND.replace("[agents.aide]", "[agents.aied]").replace("[mcp.forge]", "[mcp.forgee]")) == [
         "daemon.toml:13:1: warning ZC6103: agent `helper` connects server `forge`, and there is no `[mcp.forge]`",
@@ -259,6 +274,19 @@ OPERATORS: dict[str, tuple[str, list[str]]] = {
     "a route that the policy has not": (
         '[approvals]\nroutes = ["security", "securty"]',
         ["daemon.toml:36:23: error ZC6005: the policy has no route `securty`", "help: did you mean `security`?"],
+    ),
+    "a misspelt route": (
+        '[approvals]\nroutes = ["securty"]',
+        ["daemon.toml:36:11: error ZC6005: the policy has no route `securty`", "help: did you mean `security`?"],
+    ),
+    "one route of two": (
+        '[approvals]\nroutes = ["desk"]',
+        [
+            "daemon.toml:35:1: warning ZC6106: nobody answers route `security` of the policy: what it is asked about is denied",
+            'help: add `"security"` to `routes`: then operators do',
+            "daemon.toml:36:11: error ZC6005: the policy has no route `desk`",
+            "help: the policy has `security`",
+        ],
     ),
     "a surface that has its own person": (
         '[approvals]\nperson = ["rpc"]\npause_afer = "1s"',
