@@ -306,7 +306,6 @@ LACKING: dict[str, tuple[str, str, str]] = {
     "no setting": ('settings = { heading = "notes" }\n', "", r"`lack_0:make` cannot be constructed: KeyError: 'heading', at .*/lack_0\.py:26$"),
     "no handle": ('handles = ["MODULE:Notes"]\n', "", "the host has no handle of type `Notes`; there is `parent_tools`"),
     "no rate": ('[rates]\ndraw = "2 per hour"\n', "", "the host has no handle of type `RateLimiter`; there is `parent_tools`"),
-    "a handle that is none": ("MODULE:Notes", "MODULE:dict", "`lack_3` has no function or class `dict`"),
     "a handle that is another thing": ("MODULE:Notes", "builtins:dict", "the handle `builtins:dict` cannot be made: TypeError: `builtins:dict` is no handle"),
 }  # fmt: skip
 
