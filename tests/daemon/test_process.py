@@ -196,7 +196,7 @@ def test_started_with_a_broken_policy_it_serves_the_last_good_one(tmp_path: Path
 
 def test_two_daemons_on_one_redis_share_limits(tmp_path: Path, redis_server: RedisServer) -> None:
     files = [lay(tmp_path / name, state=f'ledger = "{redis_server.url}"') for name in ("one", "two")]
-    headers = [token(file, "ann") for file in files]
+    headers = [token(file, "zoe") for file in files]  # a client of no other test: the server is one for all of them
     with Process(files[0]) as one, Process(files[1]) as two:
         for served, ann in zip((one, two, one, two), headers * 2, strict=True):
             with served.client() as client:
