@@ -49,15 +49,7 @@ error[ZC6002]: there is no setting `htpp`
   |
   = help: did you mean `http`?
 
-error[ZC6004]: surface `gateway` needs a table `[http]`
- --> daemon.toml:8:13
-  |
-8 | surfaces = ["gateway"]
-  |             ^^^^^^^^^
-  |
-  = help: write `[http]`; it may be empty
-
-2 errors in 1 file
+1 error in 1 file
 """
     )
 
