@@ -49,6 +49,7 @@ SEALED = {  # the makers of sealed objects
 CALLER, TWO_CLIENTS = "zcpolicy/state/caller.py", "zcpolicy/state/two_clients.py"
 SEALED_STATE = {CALLER, "zcpolicy/state/contract.py"}
 
+LOOKED_INTO = "policy_lang/serving/modules.py"
 PLACES: dict[str, set[str]] = {
     # executions
     ".resolve": {HOST, DIRECT, *DECIDING, *FILES},
@@ -115,13 +116,13 @@ PLACES: dict[str, set[str]] = {
     "importlib": {
         NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "zcpolicy/prices.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py",
         "policy_lang/render/sarif.py",
-        "policy_lang/serving/operators.py", "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py", "policy_lang/serving/tools.py",
+        "policy_lang/serving/operators.py", "policy_lang/serving/secrets.py", "policy_lang/serving/settings.py", "policy_lang/serving/supplies.py", LOOKED_INTO,
     },
     "import_module": {NAMES, "zcpolicy/daemon/factories.py", "zcpolicy/daemon/log/shapes.py", "zcpolicy/predicates/regex.py", "policy_lang/cli/app.py", "policy_lang/cli/parity.py"},
     "__import__": {"zcpolicy/program.py"},
-    "vars": {"zcpolicy/prices.py", "zcpolicy/state/trees.py"},  # the latter: looked for in the text of tools
-    "globals": {NAMES, "zcpolicy/state/trees.py"},  # the latter: looked for in the text of tools
-    "exec": {"zcpolicy/generate.py", "zcpolicy/predicates/shell_launch.py"},  # the latter: a command of the shell
+    "vars": {"zcpolicy/prices.py", "zcpolicy/state/trees.py", LOOKED_INTO},  # the last two: looked for in the text of tools
+    "globals": {NAMES, "zcpolicy/state/trees.py", LOOKED_INTO},  # the last two: looked for in the text of tools
+    "exec": {"zcpolicy/generate.py", "zcpolicy/predicates/shell_launch.py", LOOKED_INTO},  # the second: a command of the shell; the last: looked for
     "eval": {"zcpolicy/predicates/shell_dress.py"},  # likewise
     "gc": {"policy_lang/collector.py"},
     "inspect": {"zcpolicy/approvals/hearing.py", "zcpolicy/awaited.py", "zcpolicy/state/guard.py", "zcpolicy/state/inspection.py"},
