@@ -311,7 +311,9 @@ class RedisLedger:
         text = dumps({"token": token_hex(8), "what": what, "edition": EDITION, "page": MAX_NEWS, **seen, **named})
         answer = self._answer(text)
         if answer[0] == "lost":
-            raise LedgerUnavailable("the ledger's server lost what was charged: restart this process, to go on with what is left")
+            raise LedgerUnavailable(
+                "the ledger's server lost what was charged: restart this process, to go on with what is left"
+            )
         if answer[0] == "edition":
             raise LedgerUnavailable("the server keeps a ledger of another edition")
         now, change, epoch = map(str, answer[1:4])
