@@ -133,7 +133,11 @@ def test_a_file_that_cannot_be_a_ledger(cli: Cli, ledger: str, why: str) -> None
     other.close()
     for agent in ("hourly", "free"):
         ran = cli(*words(agent, ledger=ledger))
-        assert (ran.status, ran.out, ran.err) == (2, "", f"zcpolicy: `{ledger}` cannot be used as a ledger: {why.format(Path(ledger).absolute())}\n")
+        assert (ran.status, ran.out, ran.err) == (
+            2,
+            "",
+            f"zcpolicy: `{ledger}` cannot be used as a ledger: {why.format(Path(ledger).absolute())}\n",
+        )
 
 
 def test_a_ledger_that_fails_later_denies_what_a_limit_bounds(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
