@@ -6,6 +6,7 @@ In: a TOML file. Out: findings; with `--check` nothing else. Status 0 after an o
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +53,7 @@ def _serve(path: Path, settings: "Settings", beside: "Beside") -> int:
 
     Raises CommandError where the daemon cannot start.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the policy is watched: it is about to be read
     from policy_lang.serving.compiling import compile_layers
     from zcpolicy.daemon.serving import Daemon, StartFailed
     from zcpolicy.reload.sources import Broken

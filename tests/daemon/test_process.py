@@ -1,6 +1,7 @@
 """`zcpolicy serve` as a process of its own: signals, sudden ends, and several daemons beside each other."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -156,6 +157,27 @@ def test_a_signal_reloads(tmp_path: Path) -> None:
         served.signal(signal.SIGHUP)
         until(lambda: policy()["generation"] == first + 1)
         assert policy()["failure"] is None
+
+
+PESTERING = """
+import os, signal, sys, threading, time
+def pester():
+    while "zcpolicy.daemon.serving" not in sys.modules:
+        time.sleep(0.001)
+    while True:
+        os.kill(os.getpid(), signal.SIGHUP)
+        time.sleep(0.005)
+threading.Thread(target=pester, daemon=True).start()
+"""
+
+
+def test_a_hangup_ends_neither_the_start_nor_the_stop(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PESTERING)
+    with Process(lay(tmp_path / "desk"), env={"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}) as served:
+        with served.client() as client:
+            assert client.get("/healthz").status_code == 200
+        served.signal(signal.SIGTERM)
+        assert served.ends() == 0
 
 
 def test_killed_and_started_again_nothing_is_granted_twice(tmp_path: Path) -> None:

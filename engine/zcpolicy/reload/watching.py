@@ -86,6 +86,7 @@ class Watch:
     async def watch(self, *, hangup: bool = False) -> None:
         """Watches until it is cancelled. `hangup`: SIGHUP is a request; only in the main thread, and where there is one."""
         self._loop = asyncio.get_running_loop()
+        before = signal.getsignal(signal.SIGHUP) if hangup else None
         hears = hangup and self._hear_signal(self._loop)
         telling = self._loop.create_task(self._hear()) if self._told else None
         try:
@@ -94,6 +95,7 @@ class Watch:
         finally:
             if hears:
                 self._loop.remove_signal_handler(signal.SIGHUP)
+                signal.signal(signal.SIGHUP, before)
             self._loop = None
             if telling is not None:
                 await ended(telling)
