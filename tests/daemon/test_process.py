@@ -159,6 +159,31 @@ def test_a_signal_reloads(tmp_path: Path) -> None:
         assert policy()["failure"] is None
 
 
+def test_every_target_answers_for_the_generation(tmp_path: Path) -> None:
+    file = lay_slow(tmp_path / "desk", 2, drain=0)
+    root = token(file, "root", "operator")
+
+    def targets() -> dict[str, tuple[int, str]]:
+        with served.client() as client:
+            found = client.get("/status", headers=root).json()["policy"]["targets"]
+        return {name: (one["generation"], one["outcome"]) for name, one in found.items()}
+
+    def reload(text: str) -> None:
+        (file.parent / "team.zcpolicy").write_text(text)
+        with served.client() as client:
+            assert client.post("/reload", headers=root).json()["new"] is True
+
+    policy = (file.parent / "team.zcpolicy").read_text()
+    with Process(file) as served:
+        turn = Beside(served, root)
+        until(lambda: running(served, root) == 1)
+        reload(policy.replace("limit 3", "limit 2"))
+        until(lambda: targets() == {"settings": (2, "applied-live"), "turns": (2, "queued-for-reload")})
+        assert turn.came().status_code == 200
+        reload(policy.replace("agent aide", "agent helped").replace("delegate to aide", "delegate to helped"))
+        until(lambda: targets() == {"settings": (3, "rejected"), "turns": (3, "applied-live")})
+
+
 PESTERING = """
 import os, signal, sys, threading, time
 def pester():

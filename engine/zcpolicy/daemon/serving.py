@@ -31,6 +31,7 @@ from zcpolicy.daemon.servers import Servers
 from zcpolicy.daemon.sessions import Seat
 from zcpolicy.daemon.settings import HttpSettings, Settings, SettingsError, rates_of
 from zcpolicy.daemon.supplies import builtin_tools, mcp_servers, skill_sources
+from zcpolicy.daemon.targets import targets_of
 from zcpolicy.daemon.tidings import Tidings, of_reload, of_server, of_start
 from zcpolicy.daemon.timekeeping import OF_SETTINGS, jobs_of, keep_time
 from zcpolicy.daemon.tokens import TokensError
@@ -166,6 +167,8 @@ class Daemon:
         )  # fmt: skip
         self._tidings = Tidings(self.host, kept, settings.agents, self._own, self._told)
         self._began_with(policy)
+        for target in targets_of(self.host, self._beside):
+            policy.targets.add(target)
         self.host.sessions.ended = self._session_ended
         if http is not None:
             self.host.sessions.conversations = http.sessions
