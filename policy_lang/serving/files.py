@@ -5,6 +5,7 @@ In: a `Table`, the place of a path and the path as written. Out: findings. Nothi
 
 import os
 from ipaddress import ip_address
+from itertools import islice
 from pathlib import Path
 from stat import S_ISSOCK
 from typing import Final
@@ -106,6 +107,7 @@ def is_address(text: str) -> bool:
 def _beside(path: Path) -> list[str]:
     """The names of the files beside it."""
     try:
-        return [entry.name for entry, _ in zip(os.scandir(path.parent), range(MAX_NEIGHBOURS), strict=False)]
+        with os.scandir(path.parent) as entries:
+            return [entry.name for entry in islice(entries, MAX_NEIGHBOURS)]
     except OSError:
         return []
